@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What has been folded from all frames: the one object that exposition, health, alerts, explain and page read.
+
+Replaced whole at every step, never changed. A reader holds one and sees one moment.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, cast
+
+from gpufeed.model.frame import FrameTime, InputStatus, LaneStatus, ProbeCost
+from gpufeed.model.gpu import GpuConditionWord, GpuIdentity
+from gpufeed.model.ids import CollectorName, GpuKey, GpuUuid, GroupName, IbPortKey, LaneId, StorageKey
+from gpufeed.model.sample import Sample
+
+S = TypeVar("S", bound=Sample)
+
+GpuStateName = Literal[
+    "busy", "communicating", "starved", "throttled", "idle_held", "idle_free", "fault", "unknown"
+]  # fmt: skip
+
+
+class StateCause(NamedTuple):
+    """A state of a GPU and its cause, as the labels of `gpu_state_seconds_total`."""
+
+    state: GpuStateName
+    cause: str
+
+
+CAUSES: Final[Mapping[GpuStateName, tuple[str, ...]]] = MappingProxyType(
+    {
+        "busy": ("tensor", "memory", "other"),
+        "communicating": ("nvlink", "fabric", "pcie_p2p"),
+        "starved": (
+            "storage", "checkpoint", "host_cpu", "host_memory", "pcie", "nvlink", "fabric", "peer", "unknown",
+        ),
+        "throttled": ("thermal", "power_brake", "power_cap"),
+        "idle_held": ("",),
+        "idle_free": ("",),
+        "fault": ("lost", "xid", "ecc", "fabric_state", "recovery_pending", "hung"),
+        "unknown": ("no_data", "stale", "conflict", "unsupported"),
+    }
+)  # fmt: skip
+"""Every (state, cause) there is (design §5)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held(Generic[S]):
+    """The latest sample of one thing, until it is stale."""
+
+    sample: S
+    lane: LaneId
+    group: GroupName
+    collector: CollectorName
+    read_at_ns: int
+    stale_at_ns: int  # read_at + max(3 periods, 10 s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One input to a decision, in words a person can check: `nfs:/data read latency`, 0.095, `seconds`."""
+
+    input: str
+    value: float
+    unit: str
+    score: float | None = None
+    usual: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribution:
+    """Where one GPU's time went, in integer nanoseconds that add up to `tracked_ns` exactly."""
+
+    state_ns: Mapping[StateCause, int]
+    tracked_ns: int
+    decided_until_ns: int  # monotonic
+    current: StateCause
+    confidence_ratio: float | None = None
+    evidence: tuple[Evidence, ...] = ()
+    runner_up: StateCause | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuRecord:
+    """A GPU that is remembered, present or not."""
+
+    uuid: GpuUuid
+    index: int
+    lane: LaneId
+    identity: GpuIdentity | None  # None: seen only as an index so far
+    condition: GpuConditionWord | Literal["hung", "missing"]
+    detail: str = ""
+    first_seen_ns: int = 0
+    in_use_at_ns: int | None = None  # last moment a process held it
+    processes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuTotals:
+    """What the server accumulates for a GPU, because the hardware gives only windows or wrapping counters."""
+
+    engine_active_s: Mapping[str, float] = field(default_factory=dict)  # graphics, sm, tensor, dram
+    pipe_active_s: Mapping[str, float] = field(default_factory=dict)
+    pcie_receive_bytes: float | None = None
+    pcie_transmit_bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XidTotals:
+    """XIDs counted for a GPU."""
+
+    by_class: Mapping[str, int]
+    by_xid: Mapping[int, int] = field(default_factory=dict)
+    last_wall_s: Mapping[int, float] = field(default_factory=dict)
+
+
+Subject = GpuKey | IbPortKey | StorageKey | Literal["host", "self"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One health check of one thing: 0 ok, 1 degraded, 2 failed."""
+
+    subject: Subject
+    check: str
+    level: Literal[0, 1, 2]
+    since_ns: int  # monotonic
+    reason: str = ""
+    action: str = ""  # app, gpu_reset, node_reboot, drain, replace, tune, investigate
+    is_latched: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectorRecord:
+    """How a collector fares."""
+
+    errors: Mapping[str, int] = field(default_factory=dict)  # by reason
+    last_success_ns: int | None = None  # monotonic
+    last_success_wall_s: float | None = None
+    duration_s: float | None = None  # of its last read
+    is_successful: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRecord:
+    """The probe as the server sees it."""
+
+    is_up: bool = False
+    pid: int = 0
+    cost: ProbeCost | None = None
+    frames: int = 0
+
+
+_EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeState:
+    """One node at one moment."""
+
+    time: FrameTime
+    samples: Mapping[type[Sample], Mapping[Hashable, Held[Any]]] = _EMPTY  # fresh ones only
+    gpus: Mapping[GpuUuid, GpuRecord] = _EMPTY
+    gpu_totals: Mapping[GpuKey, GpuTotals] = _EMPTY
+    attributions: Mapping[GpuKey, Attribution] = _EMPTY
+    xids: Mapping[GpuUuid, XidTotals] = _EMPTY
+    verdicts: Mapping[tuple[Subject, str], Verdict] = _EMPTY
+    lanes: Mapping[LaneId, LaneStatus] = _EMPTY
+    inputs: Mapping[tuple[str, str], InputStatus] = _EMPTY
+    collectors: Mapping[CollectorName, CollectorRecord] = _EMPTY
+    gpus_expected: Mapping[str, int] = _EMPTY  # by origin: config, inventory, pci
+    ib_flaps: Mapping[IbPortKey, int] = _EMPTY
+    probe: ProbeRecord = ProbeRecord()
+
+    def latest(self, kind: type[S]) -> Mapping[Hashable, Held[S]]:
+        """Every fresh sample of a kind, by its subject."""
+        return cast("Mapping[Hashable, Held[S]]", self.samples.get(kind, _EMPTY))
