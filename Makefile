@@ -1,0 +1,52 @@
+# Everything here sets up what it needs below .venv; nothing outside this folder is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint format clean
+
+help:
+	@echo "make demo    a simulated node with 8 GPUs, metrics and page on http://127.0.0.1:9937"
+	@echo "make test    the whole test suite: no GPU, no root needed"
+	@echo "make lint    format, rules, types and import contracts, as CI checks them"
+	@echo "make format  write the format and the generated files"
+
+demo: $(VENV)/.installed
+	$(BIN)/gpufeed demo $(DEMO)
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest $(TEST)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/gpufeed metrics --format markdown > exporter/METRICS.md
+	$(BIN)/gpufeed rules > rules/node.yml
+
+clean:
+	rm -rf $(VENV) dist build .coverage .coverage.* htmlcov .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "gpufeed needs Python 3.11 or newer; this is $$($(PYTHON) --version). Try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || \
+	  { echo "Python's venv module is missing. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml tests/constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-dev: pyproject.toml tests/constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.installed-test $(VENV)/.installed
