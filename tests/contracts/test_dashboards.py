@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dashboards hold only expressions that our own exposition can answer, and keep the habits of good ones."""
+
+import json
+import re
+import subprocess  # noqa: TID251  (runs the generator as a user does)
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import pytest
+
+from gpufeed.catalogue import METRICS
+from gpufeed.model.state import CAUSES
+
+ROOT = Path(__file__).parents[2]
+DASHBOARDS = sorted((ROOT / "grafana" / "dashboards").glob("*.json"))
+PROMETHEUS_LABELS = {"job", "instance", "alertname", "alertstate", "severity", "__name__"}
+RATE = {"rate", "irate", "increase"}
+
+
+def panels_of(path: Path) -> list[dict[str, Any]]:
+    return [panel for panel in json.loads(path.read_text(encoding="utf-8"))["panels"] if panel["type"] != "row"]
+
+
+def expressions_of(path: Path) -> Iterator[str]:
+    dashboard = json.loads(path.read_text(encoding="utf-8"))
+    for panel in panels_of(path):
+        for target in panel["targets"]:
+            yield target["expr"]
+    for annotation in dashboard["annotations"]["list"]:
+        yield annotation["expr"]
+    for variable in dashboard["templating"]["list"]:
+        match = re.match(r"label_values\((.+), \w+\)\Z", variable.get("definition", ""))
+        if match:
+            yield match[1]
+
+
+def parsed(expression: str) -> Any:
+    return promql_parser.parse(expression.replace("$__rate_interval", "1m").replace("$__range", "1h"))
+
+
+def selectors(node: Any, within: str = "") -> Iterator[tuple[Any, str]]:
+    """Every vector selector below a node, with the function that stands right around it."""
+    if isinstance(node, promql_parser.VectorSelector):
+        yield node, within
+        return
+    if isinstance(node, promql_parser.MatrixSelector):
+        yield node.vector_selector, within
+        return
+    name = node.func.name if isinstance(node, promql_parser.Call) else ""
+    for attribute in ("args", "expr", "lhs", "rhs", "param"):
+        child = getattr(node, attribute, None)
+        for item in child if isinstance(child, list) else [child] if child is not None else []:
+            yield from selectors(item, name)
+
+
+EXPRESSIONS = [
+    pytest.param(path, text, id=f"{path.stem}: {text[:60]}") for path in DASHBOARDS for text in expressions_of(path)
+]
+
+
+def test_there_are_dashboards() -> None:
+    assert DASHBOARDS
+
+
+def test_committed_dashboards_are_what_the_generator_writes(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, str(ROOT / "grafana" / "build"), str(tmp_path)], check=True)
+    written = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.json")}
+    assert written == {path.name: path.read_text(encoding="utf-8") for path in DASHBOARDS}
+
+
+@pytest.mark.parametrize(("path", "expression"), EXPRESSIONS)
+def test_every_metric_and_label_of_an_expression_exists(path: Path, expression: str) -> None:
+    for selector, _ in selectors(parsed(expression)):
+        if selector.name == "ALERTS":
+            continue
+        definition = METRICS[re.sub(r"_(bucket|sum|count)\Z", "", selector.name)]
+        matchers = selector.matchers.matchers
+        assert {matcher.name for matcher in matchers} <= PROMETHEUS_LABELS | set(definition.labels) | {"le"}, path.name
+        for matcher in matchers:
+            if matcher.name == "state" and "cause" in definition.labels:
+                assert set(matcher.value.split("|")) <= set(CAUSES)
+
+
+@pytest.mark.parametrize(("path", "expression"), EXPRESSIONS)
+def test_a_counter_is_always_inside_a_rate(path: Path, expression: str) -> None:
+    for selector, within in selectors(parsed(expression)):
+        assert not selector.name.endswith("_total") or within in RATE, path.name
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_every_panel_says_what_it_shows_in_which_unit_and_from_the_chosen_source(path: Path) -> None:
+    for panel in panels_of(path):
+        assert panel["title"]
+        assert panel["description"].endswith(".")
+        assert panel["fieldConfig"]["defaults"]["unit"]
+        assert panel["datasource"]["uid"] == "${datasource}"
+        assert panel["targets"]
+        for target in panel["targets"]:
+            assert "$instance" in target["expr"]
+            assert target["datasource"]["uid"] == "${datasource}"
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_a_dashboard_cannot_be_edited_by_accident_and_its_variables_reload(path: Path) -> None:
+    dashboard = json.loads(path.read_text(encoding="utf-8"))
+    assert dashboard["editable"] is False
+    assert dashboard["schemaVersion"] == 42
+    assert "__inputs" not in dashboard
+    for variable in dashboard["templating"]["list"]:
+        if variable["type"] == "query":
+            assert variable["refresh"] == 2
+            assert variable["allValue"] == ".+"
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_panels_do_not_overlap_and_have_ids_of_their_own(path: Path) -> None:
+    panels = json.loads(path.read_text(encoding="utf-8"))["panels"]
+    cells: set[tuple[int, int]] = set()
+    for panel in panels:
+        place = panel["gridPos"]
+        covered = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & covered, panel["title"]
+        assert max(x for x, _ in covered) < 24
+        cells |= covered
+    assert len({panel["id"] for panel in panels}) == len(panels)
