@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`gpufeed run` and `once` on the machine the test runs on: its real disks, pressure and network; drivers of all kinds."""
+"""`gpufeed run` and `once` on this machine, with its real disks and pressure, and with drivers of all kinds."""
 
 import shutil
 import subprocess
