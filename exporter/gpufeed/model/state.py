@@ -155,22 +155,26 @@ class ProbeRecord:
 _EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 
+def _nothing() -> Mapping[Any, Any]:
+    return _EMPTY  # a factory, because before Python 3.12 this type counts as a mutable default
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeState:
     """One node at one moment."""
 
     time: FrameTime
-    samples: Mapping[type[Sample], Mapping[Hashable, Held[Any]]] = _EMPTY  # fresh ones only
-    gpus: Mapping[GpuUuid, GpuRecord] = _EMPTY
-    gpu_totals: Mapping[GpuKey, GpuTotals] = _EMPTY
-    attributions: Mapping[GpuKey, Attribution] = _EMPTY
-    xids: Mapping[GpuUuid, XidTotals] = _EMPTY
-    verdicts: Mapping[tuple[Subject, str], Verdict] = _EMPTY
-    lanes: Mapping[LaneId, LaneStatus] = _EMPTY
-    inputs: Mapping[tuple[str, str], InputStatus] = _EMPTY
-    collectors: Mapping[CollectorName, CollectorRecord] = _EMPTY
-    gpus_expected: Mapping[str, int] = _EMPTY  # by origin: config, inventory, pci
-    ib_flaps: Mapping[IbPortKey, int] = _EMPTY
+    samples: Mapping[type[Sample], Mapping[Hashable, Held[Any]]] = field(default_factory=_nothing)  # fresh ones only
+    gpus: Mapping[GpuUuid, GpuRecord] = field(default_factory=_nothing)
+    gpu_totals: Mapping[GpuKey, GpuTotals] = field(default_factory=_nothing)
+    attributions: Mapping[GpuKey, Attribution] = field(default_factory=_nothing)
+    xids: Mapping[GpuUuid, XidTotals] = field(default_factory=_nothing)
+    verdicts: Mapping[tuple[Subject, str], Verdict] = field(default_factory=_nothing)
+    lanes: Mapping[LaneId, LaneStatus] = field(default_factory=_nothing)
+    inputs: Mapping[tuple[str, str], InputStatus] = field(default_factory=_nothing)
+    collectors: Mapping[CollectorName, CollectorRecord] = field(default_factory=_nothing)
+    gpus_expected: Mapping[str, int] = field(default_factory=_nothing)  # by origin: config, inventory, pci
+    ib_flaps: Mapping[IbPortKey, int] = field(default_factory=_nothing)
     probe: ProbeRecord = ProbeRecord()
 
     def latest(self, kind: type[S]) -> Mapping[Hashable, Held[S]]:
