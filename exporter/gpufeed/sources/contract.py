@@ -58,6 +58,8 @@ class Board:
     gpu_pids: dict[LaneId, tuple[GpuUuid, tuple[int, ...]]] = field(default_factory=dict)
     idle_gpus: set[LaneId] = field(default_factory=set)  # no process: may be read at 1 s
     released: bool = False  # NVML is to be closed: GPU lanes give up their handles
+    nvml_generation: int = 0  # of the last initialisation of NVML; written by nvml-init alone
+    nvml_is_open: bool = False  # GPU lanes of another generation, or while this is False, make no call
 
 
 @dataclass(slots=True)
