@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one key cannot see by itself: names that must exist elsewhere, and keys that must fit one another."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpufeed.config.decode import suggest
+from gpufeed.config.keys import every_key, value_at
+from gpufeed.config.schema import Config, Receiver
+from gpufeed.model.ids import COLLECTORS
+
+_NO_WEB_CONFIG: Final = (
+    "this version cannot serve TLS or ask for a password yet, and does not start as if it could;"
+    " remove it and serve on 127.0.0.1 behind a proxy that does"
+)
+_SPEEDS: Final = ("fast", "slow", "rare", "events")
+
+
+def contradictions(config: Config) -> Iterator[tuple[str, str]]:
+    """Every (dotted key, what is wrong with it)."""
+    yield from _periods(config)
+    yield from _receivers("alerting.alertmanagers", config.alerting.alertmanagers)
+    yield from _receivers("alerting.webhooks", config.alerting.webhooks)
+    if not config.web.listen_addresses and not config.web.systemd_socket:
+        yield "web.listen_addresses", "is empty: nothing would be served"
+    if config.web.config_file is not None:
+        yield "web.config_file", _NO_WEB_CONFIG
+
+
+def without_effect(config: Config) -> tuple[str, ...]:
+    """Keys that are set, correct, and do nothing in this version: said at start, so that nobody relies on them."""
+    return tuple(key.dotted for key in every_key() if key.marks.get("not_yet") and value_at(config, key) != key.default)
+
+
+def _periods(config: Config) -> Iterator[tuple[str, str]]:
+    for group in config.sampling.periods:
+        collector, _, speed = group.partition(".")
+        owners = (*COLLECTORS, *config.sources.extra)
+        if collector in owners and speed in _SPEEDS:
+            continue
+        known = [f"{one}.{pace}" for one in owners for pace in _SPEEDS]
+        yield f"sampling.periods.{group}", f"no such group{suggest(group, known)}"
+    if config.sampling.slow_period < config.sampling.fast_period:
+        yield "sampling.slow_period", "is shorter than sampling.fast_period"
+
+
+def _receivers(at: str, receivers: tuple[Receiver, ...]) -> Iterator[tuple[str, str]]:
+    for index, receiver in enumerate(receivers):
+        auth = receiver.basic_auth
+        if auth is not None and receiver.bearer_token_file is not None:
+            yield f"{at}.{index}", "has both basic_auth and bearer_token_file"
+        if auth is not None and (auth.password is None) == (auth.password_file is None):
+            yield f"{at}.{index}.basic_auth", "needs either password or password_file"
