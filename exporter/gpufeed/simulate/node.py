@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated node on disk: its truth, kept in the block that the NVML face reads, and in the trees beside it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpufeed.model.desired import ProbeConfig, SimulatedNode
+from gpufeed.simulate.activity import Scenario
+from gpufeed.simulate.block import BlockWriter, Header
+from gpufeed.simulate.faults import Fault, encode
+from gpufeed.simulate.hardware import GpuModel
+from gpufeed.simulate.truth import NodeTruth
+
+
+class DiskNode:
+    """The truth and what is written of it. Whoever owns it says how time passes."""
+
+    def __init__(self, truth: NodeTruth, block_path: Path, *, period_ns: int) -> None:
+        self.truth = truth
+        self._block = BlockWriter(str(block_path), len(truth.gpus))
+        self._period_ns = period_ns
+        self._faults = b""
+        self._fault_turn = 0
+
+    def write_block(self, now_ns: int, wall_ns: int, faults: Sequence[Fault] = ()) -> None:
+        """Put the truth of now, and the faults that stand besides the scenario's own, where the face reads them."""
+        standing = (*self.truth.faults(), *faults)
+        encoded = encode(standing) if standing else b""
+        if encoded != self._faults:
+            self._faults = encoded
+            self._fault_turn += 1
+        header = Header(
+            gpus=len(self.truth.gpus),
+            now_ns=now_ns,
+            wall_ns=wall_ns,
+            period_ns=self._period_ns,
+            has_driver=self.truth.has_driver,
+            fault_bytes=len(encoded),
+            fault_turn=self._fault_turn,
+            model=self.truth.model.key,
+            driver_version=self.truth.driver_version,
+        )
+        self._block.write(header, [gpu.record() for gpu in self.truth.gpus], encoded)
+
+    def close(self) -> None:
+        """Let go of the block; its file stays."""
+        self._block.close()
+
+
+def make_truth(scenario: Scenario, model: GpuModel, gpus: int, driver_version: str | None = None) -> NodeTruth:
+    """The truth of a new node. Raises ValueError where the scenario is not told on this model."""
+    if scenario.models and model.key not in scenario.models:
+        raise ValueError(f"scenario {scenario.name} is for {', '.join(scenario.models)}, not {model.key}")
+    truth = NodeTruth(scenario, model, gpus)
+    if driver_version is not None:
+        truth.driver_version = driver_version
+    return truth
+
+
+def probe_config(root: Path, block_path: Path) -> ProbeConfig:
+    """Where a probe finds this node."""
+    return ProbeConfig(
+        procfs=str(root / "proc"),
+        sysfs=str(root / "sys"),
+        rootfs=str(root),
+        runtime_dir=str(root / "run"),
+        simulated=SimulatedNode(truth_path=str(block_path)),
+    )

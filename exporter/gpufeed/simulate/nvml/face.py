@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The NVML face: puts the simulated driver library in place of the one that nvidia-ml-py has loaded.
+
+nvidia-ml-py finds each function as an attribute of the loaded library and keeps the pointer. Here that attribute is
+a C function pointer made from Python, so that every call is marshalled as with the real library.
+"""
+
+import ctypes
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+import pynvml
+
+from gpufeed.simulate.block import BlockReader, Moment, TornBlockError
+from gpufeed.simulate.faults import Fault, decode
+from gpufeed.simulate.hardware import MODELS, boards
+from gpufeed.simulate.nvml import events, fields, gpm, identity, processes, readings, system
+from gpufeed.simulate.nvml.library import (
+    DRIVER_NOT_LOADED,
+    ERROR_TEXTS,
+    GPU_IS_LOST,
+    INVALID_ARGUMENT,
+    NOT_SUPPORTED,
+    SUCCESS,
+    UNINITIALIZED,
+    UNKNOWN,
+    Function,
+    Gpu,
+    Status,
+)
+
+FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
+    {
+        function.name: function
+        for function in chain(
+            system.TABLE, identity.TABLE, readings.TABLE, fields.TABLE, gpm.TABLE, processes.TABLE, events.TABLE
+        )
+    }
+)
+
+_ERROR_STRING: Final = "nvmlErrorString"
+_TEXTS: Final = {code: ctypes.create_string_buffer(text.encode()) for code, text in ERROR_TEXTS.items()}
+_FIRST_HANDLE: Final = 0x7F00_0000_1000
+_HANDLE_STEP: Final = 0x100
+_HANG_POLL_S: Final = 0.02
+
+
+class _Pointer(Protocol):
+    """A C function pointer; nvidia-ml-py sets `restype` on one of them."""
+
+    restype: Any
+
+    def __call__(self, *arguments: Any) -> Any: ...
+
+
+class Face:
+    """A loaded library. `errors` keeps what went wrong inside a callback, for a test to raise."""
+
+    def __init__(self, truth_path: str) -> None:
+        self.path = truth_path
+        self.calls: Counter[str] = Counter()
+        self.field_values = 0
+        self.errors: list[Exception] = []
+        self.hung: set[int | None] = set()  # GPUs of calls that would not have returned, where time is stepped
+        self.gpm = gpm.Samples()
+        self.events = events.EventSets()
+        self.initialized = 0
+        self._reader = BlockReader(truth_path)
+        header = self._reader.read().header
+        self.boards = boards(MODELS[header.model], header.gpus)
+        self._faults: tuple[int, tuple[Fault, ...]] = (-1, ())
+        self._matched: Counter[Fault] = Counter()
+        self._callbacks: dict[str, Any] = {}  # a callback that is collected while C may call it ends the process
+
+    def __getattr__(self, name: str) -> _Pointer:
+        """The function pointer of a symbol; AttributeError where the library has none, as ctypes does it."""
+        function = FUNCTIONS.get(name)
+        if self._is_missing(name) or (function is None and name != _ERROR_STRING):
+            raise AttributeError(name)
+        # without argument types, arguments are converted as for a symbol of a real library
+        pointer = ctypes.CFUNCTYPE(ctypes.c_int)(self._text_address() if function is None else self._address(function))
+        setattr(self, name, pointer)
+        return pointer
+
+    def moment(self, gpu: int | None = None) -> Moment:
+        """The node, and one GPU of it, as they are now. Raises Status."""
+        try:
+            return self._reader.read(gpu)
+        except TornBlockError as error:
+            raise Status(UNKNOWN) from error
+
+    def handle(self, index: int) -> int:
+        """The address that stands for a device."""
+        return _FIRST_HANDLE + index * _HANDLE_STEP
+
+    def index(self, handle: int | None) -> int:
+        """The NVML index of a handle. Raises Status."""
+        index, rest = divmod((handle or 0) - _FIRST_HANDLE, _HANDLE_STEP)
+        if rest or not 0 <= index < len(self.boards):
+            raise Status(INVALID_ARGUMENT)
+        return index
+
+    def gpu(self, index: int, function: str) -> Gpu:
+        """A GPU for one call of `function`, if nothing stands in the way. Raises Status, or hangs by a fault."""
+        self.suffer(function, index)
+        moment = self.moment(index)
+        if moment.whole("lost"):
+            raise Status(GPU_IS_LOST)
+        return Gpu(face=self, board=self.boards[index], moment=moment)
+
+    def suffer(self, function: str, gpu: int | None, field: int | None = None) -> None:
+        """Let the faults of this call happen. Raises Status."""
+        for fault in self._table():
+            if fault.effect == "missing" or not fault.concerns(function, gpu, field):
+                continue
+            self._matched[fault] += 1
+            if self._matched[fault] <= fault.after_calls:
+                continue
+            if fault.effect == "hang":
+                self._hang(fault, gpu)
+            else:
+                raise Status({"not_supported": NOT_SUPPORTED, "lost": GPU_IS_LOST}.get(fault.effect, fault.code))
+
+    def close(self) -> None:
+        """Let go of the truth."""
+        self._reader.close()
+
+    def _table(self) -> tuple[Fault, ...]:
+        moment = self.moment()
+        turn = moment.header.fault_turn
+        if self._faults[0] != turn:
+            self._faults = (turn, decode(moment.faults))
+        return self._faults[1]
+
+    def _is_missing(self, name: str) -> bool:
+        return any(fault.effect == "missing" and fault.function == name for fault in self._table())
+
+    def _hang(self, fault: Fault, gpu: int | None) -> None:
+        if self.moment().header.period_ns == 0:
+            # Nobody could move time on while this call waits. The answer is given, and marked as not yet there.
+            self.hung.add(gpu)
+            return
+        while fault in self._table():
+            time.sleep(_HANG_POLL_S)
+
+    def _address(self, function: Function) -> int:
+        def callback(*arguments: Any) -> int:
+            try:
+                self._answer(function, arguments)
+            except Status as status:
+                return status.code
+            except Exception as error:  # noqa: BLE001  # it would be printed, and C would get garbage for a status
+                self.errors.append(error)
+                return UNKNOWN
+            return SUCCESS
+
+        made = self._callbacks.setdefault(function.name, ctypes.CFUNCTYPE(ctypes.c_int, *function.arguments)(callback))
+        return ctypes.cast(made, ctypes.c_void_p).value or 0
+
+    def _text_address(self) -> int:
+        """nvmlErrorString: the one function that returns no status, but the address of a text it keeps."""
+
+        def callback(code: int) -> int:
+            text = _TEXTS.get(code, _TEXTS[UNKNOWN])
+            return ctypes.addressof(text)
+
+        made = self._callbacks.setdefault(_ERROR_STRING, ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int)(callback))
+        return ctypes.cast(made, ctypes.c_void_p).value or 0
+
+    def _answer(self, function: Function, arguments: tuple[Any, ...]) -> None:
+        self.calls[function.name] += 1
+        if function.needs_init and not self.initialized:
+            raise Status(UNINITIALIZED)
+        if function.takes_device:
+            index = self.index(arguments[0])
+            if not self.moment().header.has_driver:
+                raise Status(UNKNOWN)
+            function.call(self.gpu(index, function.name), *arguments[1:])
+        else:
+            self.suffer(function.name, None)
+            function.call(self, *arguments)
+
+    def load(self) -> None:
+        """What nvmlInit does. Raises Status."""
+        if not self.moment().header.has_driver:
+            raise Status(DRIVER_NOT_LOADED)
+        self.initialized += 1
+
+
+@contextmanager
+def installed(truth_path: str) -> Iterator[Face]:
+    """The face over this truth in place of the driver library; afterwards nvidia-ml-py is as if never used."""
+    face = install(truth_path)
+    try:
+        yield face
+    finally:
+        uninstall()
+
+
+def install(truth_path: str) -> Face:
+    """Put the face in place, for good. A second call with the same path gives the face that is there."""
+    present = pynvml.nvmlLib
+    if isinstance(present, Face) and present.path == truth_path:
+        return present
+    face = Face(truth_path)
+    _reset(face)
+    return face
+
+
+def uninstall() -> None:
+    """Take the face out: a plain nvmlInit looks for a driver library again."""
+    present = pynvml.nvmlLib
+    _reset(None)
+    if isinstance(present, Face):
+        present.close()
+
+
+def _reset(library: Face | None) -> None:
+    pynvml.nvmlLib = library
+    pynvml._nvmlLib_refcount = 0  # noqa: SLF001  # there is no other way to unload a library
+    pynvml._nvmlGetFunctionPointer_cache.clear()  # noqa: SLF001

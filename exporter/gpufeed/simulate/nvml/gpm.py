@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPM: samples are copies of the integrals, metrics the means between two of them. Hopper and newer."""
+
+import ctypes
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+import pynvml
+
+from gpufeed.simulate.block import Moment
+from gpufeed.simulate.nvml.library import (
+    ADDRESS,
+    ADDRESS_P,
+    ARGUMENT_VERSION_MISMATCH,
+    INVALID_ARGUMENT,
+    NOT_SUPPORTED,
+    SUCCESS,
+    Gpu,
+    Status,
+    Table,
+)
+
+if TYPE_CHECKING:
+    from gpufeed.simulate.nvml.face import Face
+
+TABLE: Final = Table()
+
+_SHORTEST_NS: Final = 100_000_000
+_MIB: Final = 1024 * 1024
+_PERCENT: Final = 100.0
+_FIRST_SAMPLE: Final = 0x7F10_0000_0000
+
+_RATES: Final[dict[int, tuple[str, float]]] = {
+    1: ("graphics_s", _PERCENT),
+    2: ("sm_s", _PERCENT),
+    3: ("occupancy_s", _PERCENT),
+    4: ("sm_s", 0.2 * _PERCENT),  # integer work goes with every kernel
+    5: ("tensor_s", _PERCENT),
+    6: ("tensor_s", 0.0),
+    7: ("tensor_s", _PERCENT),  # all tensor work is half precision here
+    9: ("tensor_s", 0.0),
+    10: ("dram_s", _PERCENT),
+    11: ("sm_s", 0.0),
+    12: ("sm_s", 0.3 * _PERCENT),
+    13: ("sm_s", 0.0),
+    20: ("pcie_transmit_bytes", 1 / _MIB),
+    21: ("pcie_receive_bytes", 1 / _MIB),
+    60: ("nvlink_receive_bytes", 1 / _MIB),
+    61: ("nvlink_transmit_bytes", 1 / _MIB),
+}
+"""Metric id → the integral it is the rate of, and the factor of its unit."""
+
+_FIRST_LINK_METRIC: Final = 62
+_LAST_LINK_METRIC: Final = 97
+
+
+class Samples:
+    """Sample buffers that are allocated, by address: None until filled."""
+
+    def __init__(self) -> None:
+        self._addresses = count(_FIRST_SAMPLE, 0x40)
+        self._taken: dict[int, tuple[int, Moment] | None] = {}
+
+    def allocate(self) -> int:
+        """A new buffer."""
+        address = next(self._addresses)
+        self._taken[address] = None
+        return address
+
+    def fill(self, address: int | None, gpu: int, moment: Moment) -> None:
+        """Keep what a GPU's integrals are now. Raises Status."""
+        if address not in self._taken:
+            raise Status(INVALID_ARGUMENT)
+        self._taken[address or 0] = (gpu, moment)
+
+    def get(self, address: int | None) -> tuple[int, Moment]:
+        """GPU and moment of a filled buffer. Raises Status."""
+        sample = self._taken.get(address or 0)
+        if sample is None:
+            raise Status(INVALID_ARGUMENT)
+        return sample
+
+    def free(self, address: int | None) -> None:
+        """Forget a buffer. Raises Status."""
+        if self._taken.pop(address or 0, ()) == ():
+            raise Status(INVALID_ARGUMENT)
+
+
+@TABLE.device("nvmlGpmQueryDeviceSupport", ctypes.POINTER(pynvml.c_nvmlGpmSupport_t))
+def _support(gpu: Gpu, out: Any) -> None:
+    if out.contents.version != pynvml.NVML_GPM_SUPPORT_VERSION:
+        raise Status(ARGUMENT_VERSION_MISMATCH)
+    out.contents.isSupportedDevice = int(gpu.board.model.has_gpm)
+
+
+@TABLE.library("nvmlGpmSampleAlloc", ADDRESS_P)
+def _allocate(face: "Face", out: Any) -> None:
+    out[0] = face.gpm.allocate()
+
+
+@TABLE.library("nvmlGpmSampleFree", ADDRESS)
+def _free(face: "Face", sample: int | None) -> None:
+    face.gpm.free(sample)
+
+
+@TABLE.device("nvmlGpmSampleGet", ADDRESS)
+def _sample(gpu: Gpu, sample: int | None) -> None:
+    if not gpu.board.model.has_gpm:
+        raise Status(NOT_SUPPORTED)
+    gpu.face.gpm.fill(sample, gpu.index, gpu.moment)
+
+
+@TABLE.library("nvmlGpmMetricsGet", ctypes.POINTER(pynvml.c_nvmlGpmMetricsGet_t))
+def _metrics(face: "Face", out: Any) -> None:
+    request = out.contents
+    if request.version != pynvml.NVML_GPM_METRICS_GET_VERSION:
+        raise Status(ARGUMENT_VERSION_MISMATCH)
+    older_gpu, older = face.gpm.get(ctypes.cast(request.sample1, ctypes.c_void_p).value)
+    newer_gpu, newer = face.gpm.get(ctypes.cast(request.sample2, ctypes.c_void_p).value)
+    face.suffer("nvmlGpmMetricsGet", newer_gpu)
+    between_ns = newer.header.now_ns - older.header.now_ns
+    # in real time the truth moves in steps: it may be one step younger than the caller's clock
+    if older_gpu != newer_gpu or between_ns <= 0 or between_ns + newer.header.period_ns < _SHORTEST_NS:
+        raise Status(INVALID_ARGUMENT)
+    links = face.boards[newer_gpu].model.nvlink_links
+    seconds = between_ns / 1e9
+    for at in range(request.numMetrics):
+        metric = request.metrics[at]
+        rate = _rate_of(metric.metricId, links)
+        metric.nvmlReturn = NOT_SUPPORTED if rate is None else SUCCESS
+        metric.value = 0.0 if rate is None else rate(older, newer, seconds)
+
+
+_Rate = Callable[[Moment, Moment, float], float]
+
+
+def _rate_of(metric: int, links: int) -> _Rate | None:
+    name, factor = _RATES.get(metric, ("", 0.0))
+    if _FIRST_LINK_METRIC <= metric <= _LAST_LINK_METRIC and (metric - _FIRST_LINK_METRIC) // 2 < links:
+        direction = "transmit" if (metric - _FIRST_LINK_METRIC) % 2 else "receive"
+        name, factor = f"nvlink_{direction}_bytes", 1 / (_MIB * links)
+    if not name:
+        return None
+    return lambda older, newer, seconds: (newer.value(name) - older.value(name)) / seconds * factor

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The physical truth of a node over time: what every GPU does, what that moves, and which (state, cause) is true.
+
+Time is cut where a phase, an incident or a utilization window ends; between cuts every level stands still, so that
+all integrals are exact whatever the length of the steps. Both faces show numbers of these integrals only.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import cycle
+from typing import Final
+
+from gpufeed.simulate.activity import Activity, Cause, Incident, Phase, Scenario
+from gpufeed.simulate.block import GAUGES, INTEGRALS, INTS, MAX_XIDS, Record
+from gpufeed.simulate.faults import Fault
+from gpufeed.simulate.hardware import DEFAULT_DRIVER, Board, GpuModel, boards
+from gpufeed.simulate.levels import HOST_INTEGRALS, Levels, levels
+
+NS_PER_S: Final = 1_000_000_000
+UTILIZATION_WINDOW_NS: Final = 500_000_000
+"""nvmlDeviceGetUtilizationRates answers with the mean of the last full window."""
+
+_GRAPHICS: Final = INTEGRALS.index("graphics_s")
+_DRAM: Final = INTEGRALS.index("dram_s")
+_POWER_MEAN_S: Final = 0.5
+_WARMING_S: Final = 8.0
+_FIRST_PID: Final = 4000
+_COLD_C: Final = 30.0
+_NO_DRIVER: Final = Activity(truth=("unknown", "no_data"), occupant="none", power=0.0, temperature_c=_COLD_C)
+_LOST: Final = Activity(truth=("fault", "lost"), occupant="none", power=0.0, temperature_c=_COLD_C)
+_DIED: Final = Activity(truth=("fault", "xid"), occupant="none", power=0.05, temperature_c=_COLD_C)
+
+PRESSURES: Final = {
+    "io_waiting_s": max,
+    "io_stalled_s": min,
+    "cpu_waiting_s": max,
+    "memory_waiting_s": max,
+    "memory_stalled_s": min,
+}
+"""Pressure of the node, and how it follows from that of its GPUs' tasks."""
+
+
+class GpuTruth:
+    """One GPU and the part of the host that feeds it."""
+
+    def __init__(self, board: Board, phases: Sequence[Phase]) -> None:
+        self.board = board
+        self.integrals = [0.0] * len(INTEGRALS)
+        self.host = [0.0] * len(HOST_INTEGRALS)
+        self.truth_ns: dict[Cause, int] = {}
+        self.xids: list[int] = []
+        self.recovery_action = 0
+        self.is_lost = False
+        self._phases = cycle(phases)
+        self._phase = next(self._phases)
+        self.phase_left_ns = self._phase.duration_ns
+        self._compiled: dict[int, tuple[Activity, Levels]] = {}
+        self.set_incidents(())
+        self._utilization = (0.0, 0.0)
+        self._window_start = (0.0, 0.0)
+        self._power_w = self.levels.power_w
+        self._temperature_c = self.activity.temperature_c
+
+    @property
+    def pid(self) -> int:
+        """Of the process that holds the context; its loaders have the next ones."""
+        return _FIRST_PID + 10 * self.board.index
+
+    def set_incidents(self, incidents: Sequence[Incident]) -> None:
+        """What holds from now on; decides what the GPU does instead of its phase."""
+        kinds = {incident.kind for incident in incidents}
+        self.is_lost = "lost" in kinds
+        self.recovery_action = max((incident.recovery_action for incident in incidents), default=0)
+        usual = self._phase.activity
+        if "driver_absent" in kinds:
+            self._become(_NO_DRIVER)
+        elif self.is_lost:
+            self._become(_LOST)
+        elif "xid" in kinds:
+            self._become(_DIED)
+        else:
+            self._become(usual, truth=("fault", "hung") if "hang" in kinds else usual.truth)
+
+    def advance(self, duration_ns: int) -> None:
+        """Time passes during which no level changes. The caller cuts it so that the phase does not end within."""
+        duration_s = duration_ns / NS_PER_S
+        self.integrals = [a + r * duration_s for a, r in zip(self.integrals, self.levels.gpu, strict=True)]
+        self.host = [a + r * duration_s for a, r in zip(self.host, self.levels.host, strict=True)]
+        self.truth_ns[self.truth] = self.truth_ns.get(self.truth, 0) + duration_ns
+        self._power_w += (self.levels.power_w - self._power_w) * -math.expm1(-duration_s / _POWER_MEAN_S)
+        warming = -math.expm1(-duration_s / _WARMING_S)
+        self._temperature_c += (self.activity.temperature_c - self._temperature_c) * warming
+        self.phase_left_ns -= duration_ns
+        if self.phase_left_ns <= 0:
+            self._phase = next(self._phases)
+            self.phase_left_ns = self._phase.duration_ns
+
+    def end_window(self) -> None:
+        """A utilization window ends now."""
+        graphics_s, dram_s = self.integrals[_GRAPHICS], self.integrals[_DRAM]
+        seconds = UTILIZATION_WINDOW_NS / NS_PER_S
+        self._utilization = (
+            (graphics_s - self._window_start[0]) / seconds,
+            (dram_s - self._window_start[1]) / seconds,
+        )
+        self._window_start = (graphics_s, dram_s)
+
+    def record(self) -> Record:
+        """For the block: in the order of INTEGRALS, GAUGES, INTS."""
+        gauges = self._gauges()
+        ints = self._ints()
+        return (
+            *self.integrals,
+            *(gauges[name] for name in GAUGES),
+            *(ints.get(name, 0) for name in INTS),
+        )
+
+    def _become(self, activity: Activity, truth: Cause | None = None) -> None:
+        self.activity = activity
+        self.truth = truth or activity.truth
+        known = self._compiled.get(id(activity))
+        if known is None:
+            # the activity is kept beside: its id stays its own
+            known = (activity, levels(activity, self.board.model))
+            self._compiled[id(activity)] = known
+        self.levels = known[1]
+
+    def _gauges(self) -> dict[str, float]:
+        return {
+            "utilization_ratio": self._utilization[0],
+            "memory_utilization_ratio": self._utilization[1],
+            "power_w": self._power_w if self.board.model.has_power_average else self.levels.power_w,
+            "power_instant_w": self.levels.power_w,
+            "temperature_c": self._temperature_c,
+            "memory_temperature_c": self._temperature_c + 8.0,
+            "sm_clock_mhz": self.levels.sm_clock_mhz,
+            "memory_clock_mhz": float(self.board.model.memory_clock_mhz),
+            "memory_used_bytes": self.levels.memory_used_bytes,
+        }
+
+    def _ints(self) -> dict[str, int]:
+        model = self.board.model
+        is_held = self.activity.occupant == "held"
+        recent = range(max(0, len(self.xids) - MAX_XIDS), len(self.xids))
+        return {
+            "lost": int(self.is_lost),
+            "clock_events": self.levels.clock_events,
+            "recovery_action": self.recovery_action,
+            "links_up": model.nvlink_links,
+            "pcie_generation": model.pcie_generation,
+            "pcie_width": model.pcie_width,
+            "performance_state": 0,
+            "xids": len(self.xids),
+            **{f"xid{number % MAX_XIDS}": self.xids[number] for number in recent},
+            "processes": int(is_held),
+            "pid0": self.pid if is_held else 0,
+            "bytes0": int(self.levels.memory_used_bytes) if is_held else 0,
+        }
+
+
+class NodeTruth:
+    """All GPUs of a node, its host as a whole, and what happens to them."""
+
+    def __init__(self, scenario: Scenario, model: GpuModel, gpus: int) -> None:
+        self.scenario = scenario
+        self.model = model
+        self.driver_version = scenario.driver_version or DEFAULT_DRIVER
+        self.age_ns = 0
+        self.has_driver = True
+        self.gpus = [GpuTruth(board, scenario.phases_of(board.index)) for board in boards(model, gpus)]
+        self.waiting_s = [0.0] * len(PRESSURES)
+        self.blocked_s = 0.0  # of processors: idle, with a task waiting for input or output
+        self._begun: set[Incident] = set()
+        self._enter()
+
+    def advance(self, duration_ns: int) -> None:
+        """Time passes."""
+        while duration_ns > 0:
+            step_ns = min(duration_ns, self._until_cut_ns())
+            self._add_host(step_ns / NS_PER_S)
+            for gpu in self.gpus:
+                gpu.advance(step_ns)
+            self.age_ns += step_ns
+            duration_ns -= step_ns
+            if self.age_ns % UTILIZATION_WINDOW_NS == 0:
+                for gpu in self.gpus:
+                    gpu.end_window()
+            self._enter()
+
+    def faults(self) -> tuple[Fault, ...]:
+        """What the driver does wrong now because of the scenario's incidents."""
+        hangs = (i for i in self.scenario.incidents if i.kind == "hang" and i.holds(self.age_ns))
+        return tuple(Fault(effect="hang", gpu=incident.gpu) for incident in hangs)
+
+    def _until_cut_ns(self) -> int:
+        window_ns = UTILIZATION_WINDOW_NS - self.age_ns % UTILIZATION_WINDOW_NS
+        phase_ns = min(gpu.phase_left_ns for gpu in self.gpus)
+        edges = (e for i in self.scenario.incidents for e in (i.from_ns, i.until_ns) if e is not None)
+        return min(window_ns, phase_ns, *(edge - self.age_ns for edge in edges if edge > self.age_ns))
+
+    def _enter(self) -> None:
+        """What holds in the interval that begins now."""
+        holding = [incident for incident in self.scenario.incidents if incident.holds(self.age_ns)]
+        self.has_driver = all(incident.kind != "driver_absent" for incident in holding)
+        for gpu in self.gpus:
+            gpu.set_incidents([i for i in holding if i.gpu in (None, gpu.board.index)])
+        for incident in holding:
+            if incident.kind == "xid" and incident not in self._begun:
+                self._begun.add(incident)
+                self._give_xid(incident)
+
+    def _give_xid(self, incident: Incident) -> None:
+        for gpu in self.gpus:
+            if incident.gpu in (None, gpu.board.index):
+                gpu.xids.append(incident.xid)
+
+    def _add_host(self, duration_s: float) -> None:
+        # Tasks of all GPUs wait at the same time where they wait at all: the node waits while the worst of them does,
+        # and stands still while the best of them does.
+        for at, (name, choose) in enumerate(PRESSURES.items()):
+            position = HOST_INTEGRALS.index(name)
+            self.waiting_s[at] += choose(gpu.levels.host[position] for gpu in self.gpus) * duration_s
+        self.blocked_s += sum(gpu.activity.host.loaders_blocked for gpu in self.gpus) * duration_s
