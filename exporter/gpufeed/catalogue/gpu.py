@@ -311,3 +311,14 @@ GPU_IN_USE_RECENTLY = _gauge(
     source="process lists, remembered",
     profile="minimal",
 )
+
+RECOVERY_ACTIONS: Final = (
+    "none", "gpu_reset", "node_reboot", "drain_p2p", "drain_and_reset", "recover_imex", "bus_reset", "system_reboot",
+)  # fmt: skip
+"""Values of field 230, by number (nvmlDeviceGpuRecoveryAction_t)."""
+
+CLOCK_EVENT_BITS: Final = {
+    "idle": 0x1, "sw_power_cap": 0x4, "hw_slowdown": 0x8, "sync_boost": 0x10, "sw_thermal": 0x20, "hw_thermal": 0x40,
+    "hw_power_brake": 0x80, "board_limit": 0x200, "reliability": 0x400,
+}  # fmt: skip
+"""Reasons in the mask of nvmlDeviceGetCurrentClocksEventReasons; the others are settings, not events."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the state to samples, from samples to ready bytes."""
+"""State → families → bytes. `project.families` says what is exported, `encoder.Encoder` how it is written."""
