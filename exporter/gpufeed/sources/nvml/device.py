@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One GPU's getters, in base units. Each raises SourceError; None is an answer that cannot be a reading."""
+
+from typing import Any, NamedTuple
+
+from gpufeed.sources.nvml import quantities
+from gpufeed.sources.nvml.binding import MEMORY_V2, Handle, Nvml
+from gpufeed.sources.nvml.faults import InvalidArgument
+
+GRAPHICS_CLOCK = 0
+SM_CLOCK = 1
+MEMORY_CLOCK = 2
+_GPU_SENSOR = 0
+
+
+class Utilization(NamedTuple):
+    """Shares of the driver's own sample period."""
+
+    gpu_ratio: float | None
+    memory_ratio: float | None
+
+
+class Memory(NamedTuple):
+    """Frame buffer in bytes. `reserved` is None where the driver counts its reserve as used."""
+
+    total: int | None
+    used: int | None
+    free: int | None
+    reserved: int | None
+
+
+class Device:
+    """A handle and what can be asked of it. A bad handle is found out by the call, not here."""
+
+    def __init__(self, nvml: Nvml, handle: Handle) -> None:
+        self.nvml = nvml
+        self.handle = handle
+
+    def text(self, function: str) -> str | None:
+        """A getter of one string; None if it is empty."""
+        return str(self._call(function)).strip() or None
+
+    def number(self, function: str) -> int | None:
+        """A getter of one plain number."""
+        return quantities.count(self._call(function))
+
+    def flag(self, function: str) -> bool:
+        """A getter of an nvmlEnableState_t."""
+        return bool(self._call(function))
+
+    def uuid(self) -> str:
+        """UUID of the board. Source: nvmlDeviceGetUUID."""
+        return str(self._call("nvmlDeviceGetUUID"))
+
+    def index(self) -> int:
+        """NVML index of the moment. Source: nvmlDeviceGetIndex."""
+        return int(self._call("nvmlDeviceGetIndex"))
+
+    def utilization(self) -> Utilization:
+        """Shares of time; not supported while MIG is on. Source: nvmlDeviceGetUtilizationRates."""
+        rates = self._call("nvmlDeviceGetUtilizationRates")
+        return Utilization(quantities.ratio_of_percent(rates.gpu), quantities.ratio_of_percent(rates.memory))
+
+    def memory(self) -> Memory:
+        """Frame buffer in bytes; used is what processes allocated. Source: nvmlDeviceGetMemoryInfo_v2, since 510."""
+        info = self._call("nvmlDeviceGetMemoryInfo", MEMORY_V2)
+        return _memory(info.total, info.used, info.free, info.reserved)
+
+    def memory_v1(self) -> Memory:
+        """Frame buffer in bytes; used contains the driver's reserve. Source: nvmlDeviceGetMemoryInfo."""
+        info = self._call("nvmlDeviceGetMemoryInfo")
+        return _memory(info.total, info.used, info.free, None)
+
+    def temperature_c(self) -> float | None:
+        """Degrees Celsius of the chip. Source: nvmlDeviceGetTemperatureV, since 570."""
+        return quantities.celsius(self._call("nvmlDeviceGetTemperatureV", _GPU_SENSOR))
+
+    def temperature_v1_c(self) -> float | None:
+        """Degrees Celsius of the chip. Source: nvmlDeviceGetTemperature, to be removed with CUDA 14."""
+        return quantities.celsius(self._call("nvmlDeviceGetTemperature", _GPU_SENSOR))
+
+    def power_w(self) -> float | None:
+        """Watts: one second's mean, or the moment's on GA100 and before Ampere. Source: nvmlDeviceGetPowerUsage."""
+        return quantities.watts_of_mw(self._call("nvmlDeviceGetPowerUsage"))
+
+    def power_limit_enforced_w(self) -> float | None:
+        """Watts. Source: nvmlDeviceGetEnforcedPowerLimit."""
+        return quantities.watts_of_mw(self._call("nvmlDeviceGetEnforcedPowerLimit"))
+
+    def power_limit_default_w(self) -> float | None:
+        """Watts. Source: nvmlDeviceGetPowerManagementDefaultLimit."""
+        return quantities.watts_of_mw(self._call("nvmlDeviceGetPowerManagementDefaultLimit"))
+
+    def energy_j(self) -> float | None:
+        """Joules since driver load. Source: nvmlDeviceGetTotalEnergyConsumption."""
+        return quantities.joules_of_mj(self._call("nvmlDeviceGetTotalEnergyConsumption"))
+
+    def clock_hz(self, domain: int) -> float | None:
+        """Hertz. Source: nvmlDeviceGetClockInfo."""
+        return quantities.hertz_of_mhz(self._call("nvmlDeviceGetClockInfo", domain))
+
+    def clock_max_hz(self, domain: int) -> float | None:
+        """Hertz. Source: nvmlDeviceGetMaxClockInfo."""
+        return quantities.hertz_of_mhz(self._call("nvmlDeviceGetMaxClockInfo", domain))
+
+    def clock_events(self) -> int:
+        """Bit mask of the moment. Source: nvmlDeviceGetCurrentClocksEventReasons, since 535."""
+        return int(self._call("nvmlDeviceGetCurrentClocksEventReasons"))
+
+    def clock_events_v1(self) -> int:
+        """Bit mask of the moment. Source: nvmlDeviceGetCurrentClocksThrottleReasons, the older name."""
+        return int(self._call("nvmlDeviceGetCurrentClocksThrottleReasons"))
+
+    def mig_enabled(self) -> bool:
+        """Mode in force, not the pending one. Source: nvmlDeviceGetMigMode, Ampere and newer."""
+        return bool(self._call("nvmlDeviceGetMigMode")[0])
+
+    def ecc_enabled(self) -> bool:
+        """Mode in force, not the pending one. Source: nvmlDeviceGetEccMode."""
+        return bool(self._call("nvmlDeviceGetEccMode")[0])
+
+    def has_gpm(self) -> bool:
+        """Whether the device samples its engines: Hopper and newer. Source: nvmlGpmQueryDeviceSupport."""
+        return bool(self._call("nvmlGpmQueryDeviceSupport").isSupportedDevice)
+
+    def supported_events(self) -> int:
+        """Bit mask. Source: nvmlDeviceGetSupportedEventTypes."""
+        return int(self._call("nvmlDeviceGetSupportedEventTypes"))
+
+    def is_link_up(self, link: int) -> bool:
+        """Whether a link is active; InvalidArgument where there is no such link. Source: nvmlDeviceGetNvLinkState."""
+        return bool(self._call("nvmlDeviceGetNvLinkState", link))
+
+    def probe_links(self, limit: int) -> int:
+        """How many NVLinks answer, asked one by one up to `limit`: for drivers without the count."""
+        for link in range(limit):
+            try:
+                self.is_link_up(link)
+            except InvalidArgument:
+                return link
+        return limit
+
+    def _call(self, function: str, *arguments: object) -> Any:  # noqa: ANN401  # pynvml has no types
+        return self.nvml.call(function, self.handle, *arguments)
+
+
+def _memory(total: int, used: int, free: int, reserved: int | None) -> Memory:
+    size = quantities.memory_bytes(total)
+    if not size or used > size:
+        return Memory(size or None, None, None, None)
+    return Memory(
+        size,
+        quantities.memory_bytes(used),
+        quantities.memory_bytes(free),
+        None if reserved is None else quantities.memory_bytes(reserved),
+    )

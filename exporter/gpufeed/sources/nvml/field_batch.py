@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many field values in one driver call, without the cost and the traps of the convenience wrapper.
+
+One array a batch, built once. It is restored from a pristine template before every call, because a driver may add to
+what stands in an entry instead of setting it. The C function is called directly, and the answer is decoded in one
+pass by the value type each entry names: only the bytes of that type are written.
+"""
+
+import ctypes
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from gpufeed.errors import Unsupported
+from gpufeed.sources.nvml.binding import Handle, Nvml, words_of
+from gpufeed.sources.nvml.faults import SUCCESS, error_of, is_about_the_device, is_refusal
+from gpufeed.sources.nvml.field_ids import Field
+
+_CALL: Final = "nvmlDeviceGetFieldValues"
+
+# nvmlFieldValue_t: fieldId, scopeId, timestamp, latencyUsec, valueType, nvmlReturn, value
+_ENTRY: Final = struct.Struct("<IIqqIi8s")
+_ANSWER: Final = struct.Struct("<24xIi8s")
+
+_VALUE_TYPES: Final = {
+    0: struct.Struct("<d"),
+    1: struct.Struct("<I4x"),
+    2: struct.Struct("<Q"),  # unsigned long, 64 bits on the platforms NVML is built for
+    3: struct.Struct("<Q"),
+    4: struct.Struct("<q"),
+    5: struct.Struct("<i4x"),
+    6: struct.Struct("<H6x"),
+}
+
+FieldValues = dict[Field, int | float]
+"""Raw values of the fields that answered."""
+
+
+class FieldBatch:
+    """The fields of one GPU that are asked for together."""
+
+    def __init__(self, nvml: Nvml, handle: Handle, fields: Iterable[Field]) -> None:
+        self._nvml = nvml
+        self._handle = handle
+        self._arrange(tuple(fields))
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """What is asked for: after `probe` only what this device has."""
+        return self._fields
+
+    def probe(self) -> FieldValues:
+        """Ask once, and drop for good what this device refuses. The first values. Raises as `read`."""
+        if not self._fields:
+            return {}
+        try:
+            self._ask()
+        except Unsupported:
+            self._arrange(())
+            return {}
+        answered = tuple(self._answers())
+        self._arrange(tuple(field for field, code, _ in answered if not is_refusal(code)))
+        return self._values(answered)
+
+    def read(self) -> FieldValues:
+        """Values of the fields that answered. Raises DeviceLost and DeviceResetRequired also where an entry says so."""
+        if not self._fields:
+            return {}
+        self._ask()
+        return self._values(self._answers())
+
+    def _arrange(self, fields: tuple[Field, ...]) -> None:
+        self._fields = fields
+        self._template = b"".join(_ENTRY.pack(field.id, field.scope, 0, 0, 0, 0, bytes(8)) for field in fields)
+        self._array = ctypes.create_string_buffer(self._template, max(len(self._template), 1))
+        self._length = ctypes.c_int(len(fields))
+
+    def _ask(self) -> None:
+        ctypes.memmove(self._array, self._template, len(self._template))
+        self._nvml.count_fields(len(self._fields))
+        function = self._nvml.function(_CALL)
+        self._nvml.check(self._nvml.run_c(_CALL, function, self._handle, self._length, self._array), _CALL)
+
+    def _answers(self) -> Iterator[tuple[Field, int, int | float | None]]:
+        answered = memoryview(self._array).cast("B")[: len(self._template)]
+        for field, (value_type, code, raw) in zip(self._fields, _ANSWER.iter_unpack(answered), strict=True):
+            decoder = _VALUE_TYPES.get(value_type) if code == SUCCESS else None
+            yield field, code, None if decoder is None else decoder.unpack(raw)[0]
+
+    def _values(self, answers: Iterable[tuple[Field, int, int | float | None]]) -> FieldValues:
+        values: FieldValues = {}
+        for field, code, value in answers:
+            if value is not None:
+                values[field] = value
+            elif is_about_the_device(code):
+                raise error_of(code, f"{_CALL}({field.id})", words_of(code))
+        return values

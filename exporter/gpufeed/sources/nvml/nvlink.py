@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVLink bytes of one GPU, all links together, and how many links are up."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from gpufeed.clock import Clock
+from gpufeed.errors import Unsupported
+from gpufeed.model.gpu import NvlinkTotals
+from gpufeed.model.ids import GpuKey
+from gpufeed.sources.nvml import field_ids, quantities
+from gpufeed.sources.nvml.device import Device
+from gpufeed.sources.nvml.field_batch import FieldBatch, FieldValues
+from gpufeed.sources.nvml.field_ids import ALL_LINKS, Field
+
+_MAX_LINKS: Final = 36
+"""NVML_NVLINK_MAX_LINKS since 610; asked one by one only where the driver does not tell the count."""
+
+
+class _Way(NamedTuple):
+    """A way to count bytes: the fields whose sum it is, in each direction, and their unit."""
+
+    transmit: tuple[Field, ...]
+    receive: tuple[Field, ...]
+    to_bytes: Callable[[float], int | None]
+
+
+def count_links(device: Device) -> int | None:
+    """Links of the board, up or not: field 91, or as many as answer. 0: it has none. Raises DeviceLost."""
+    links = FieldBatch(device.nvml, device.handle, (field_ids.NVLINK_LINKS,)).probe().get(field_ids.NVLINK_LINKS)
+    if links is not None:
+        return int(links) if 0 <= links <= 2 * _MAX_LINKS else None
+    try:
+        return device.probe_links(_MAX_LINKS)
+    except Unsupported:
+        return 0
+
+
+class NvlinkReadings:
+    """The links of one GPU, on a device that has some."""
+
+    def __init__(self, device: Device, links: int, clock: Clock, state_period_ns: int) -> None:
+        self._device = device
+        self._links = links
+        self._way, self._batch = _find_way(device, links)
+        self._states = LinkStates(device, links)
+        self._clock = clock
+        self._state_period_ns = state_period_ns
+        self._states_due_ns = 0
+        self._links_up: int | None = None
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether any way to count bytes answers here."""
+        return self._way is not None
+
+    def read(self, gpu: GpuKey) -> NvlinkTotals:
+        """Bytes since driver load. Raises SourceError."""
+        values = self._batch.read()
+        self._refresh_states()
+        return NvlinkTotals(
+            gpu=gpu,
+            transmit_bytes=None if self._way is None else _sum(values, self._way.transmit, self._way.to_bytes),
+            receive_bytes=None if self._way is None else _sum(values, self._way.receive, self._way.to_bytes),
+            links=self._links,
+            links_up=self._links_up,
+        )
+
+    def _refresh_states(self) -> None:
+        # link states change within minutes; reading 18 of them each half second would double this group's cost
+        now_ns = self._clock.monotonic_ns()
+        if now_ns >= self._states_due_ns:
+            self._links_up = self._states.count_up()
+            self._states_due_ns = now_ns + self._state_period_ns
+
+
+class LinkStates:
+    """How many links are up: field 165 of every link, or the older call of every link."""
+
+    def __init__(self, device: Device, links: int) -> None:
+        self._device = device
+        self._links = links
+        self._batch = FieldBatch(
+            device.nvml, device.handle, tuple(Field(field_ids.NVLINK_STATE, link) for link in range(links))
+        )
+        self._batch.probe()
+        self._has_fields = len(self._batch.fields) == links
+
+    def count_up(self) -> int | None:
+        """Links in any state but inactive; None if not every link answered. Raises DeviceLost."""
+        if self._has_fields:
+            states = self._batch.read()
+            return sum(state != 0 for state in states.values()) if len(states) == self._links else None
+        try:
+            return sum(self._device.is_link_up(link) for link in range(self._links))
+        except Unsupported:
+            return None
+
+
+def _find_way(device: Device, links: int) -> tuple[_Way | None, FieldBatch]:
+    for way in _ways(links):
+        fields = (*way.transmit, *way.receive)
+        batch = FieldBatch(device.nvml, device.handle, fields)
+        batch.probe()
+        if batch.fields == fields:
+            return way, batch
+    return None, FieldBatch(device.nvml, device.handle, ())
+
+
+def _ways(links: int) -> tuple[_Way, ...]:
+    def of_each(field_id: int) -> tuple[Field, ...]:
+        return tuple(Field(field_id, link) for link in range(links))
+
+    return (
+        _Way(
+            (Field(field_ids.NVLINK_TRANSMIT, ALL_LINKS),),
+            (Field(field_ids.NVLINK_RECEIVE, ALL_LINKS),),
+            quantities.counter_bytes_of_kib,
+        ),
+        _Way(of_each(field_ids.NVLINK5_TRANSMIT), of_each(field_ids.NVLINK5_RECEIVE), quantities.counter_bytes),
+        _Way(of_each(field_ids.NVLINK_TRANSMIT), of_each(field_ids.NVLINK_RECEIVE), quantities.counter_bytes_of_kib),
+    )
+
+
+def _sum(values: FieldValues, fields: tuple[Field, ...], to_bytes: Callable[[float], int | None]) -> int | None:
+    """Sum over all fields; None if one did not answer: a sum over fewer links would look like a reset."""
+    total = 0
+    for field in fields:
+        value = to_bytes(values[field]) if field in values else None
+        if value is None:
+            return None
+        total += value
+    return total
