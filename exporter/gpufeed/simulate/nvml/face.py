@@ -48,6 +48,8 @@ _TEXTS: Final = {code: ctypes.create_string_buffer(text.encode()) for code, text
 _FIRST_HANDLE: Final = 0x7F00_0000_1000
 _HANDLE_STEP: Final = 0x100
 _HANG_POLL_S: Final = 0.02
+_NOT_AN_ERROR: Final = frozenset({"missing", "answers", "adds"})
+"""Effects that leave a call its success."""
 
 
 class _Pointer(Protocol):
@@ -116,7 +118,7 @@ class Face:
     def suffer(self, function: str, gpu: int | None, field: int | None = None) -> None:
         """Let the faults of this call happen. Raises Status."""
         for fault in self._table():
-            if fault.effect == "missing" or not fault.concerns(function, gpu, field):
+            if fault.effect in _NOT_AN_ERROR or not fault.concerns(function, gpu, field):
                 continue
             self._matched[fault] += 1
             if self._matched[fault] <= fault.after_calls:
@@ -125,6 +127,13 @@ class Face:
                 self._hang(fault, gpu)
             else:
                 raise Status({"not_supported": NOT_SUPPORTED, "lost": GPU_IS_LOST}.get(fault.effect, fault.code))
+
+    def tell(self, function: str, gpu: int, field: int, true: float, stands: float) -> float:
+        """What a field or metric is said to be: the truth, unless a fault tells something else."""
+        for fault in self._table():
+            if fault.concerns(function, gpu, field) and fault.effect in ("answers", "adds"):
+                return fault.value if fault.effect == "answers" else stands + true
+        return true
 
     def close(self) -> None:
         """Let go of the truth."""

@@ -54,7 +54,9 @@ def _fill(gpu: Gpu, known: Mapping[int, Field], entry: Any) -> int:
         return status.code
     # only the bytes of the stated type are written, as a driver does it
     entry.valueType = field.kind
-    setattr(entry.value, _MEMBERS[field.kind], value)
+    member = _MEMBERS[field.kind]
+    told = gpu.face.tell("nvmlDeviceGetFieldValues", gpu.index, entry.fieldId, value, getattr(entry.value, member))
+    setattr(entry.value, member, int(told))
     return SUCCESS
 
 

@@ -128,8 +128,14 @@ def _metrics(face: "Face", out: Any) -> None:
     for at in range(request.numMetrics):
         metric = request.metrics[at]
         rate = _rate_of(metric.metricId, links)
+        try:
+            face.suffer("nvmlGpmMetricsGet", newer_gpu, metric.metricId)
+        except Status as status:
+            metric.nvmlReturn = status.code
+            continue
         metric.nvmlReturn = NOT_SUPPORTED if rate is None else SUCCESS
-        metric.value = 0.0 if rate is None else rate(older, newer, seconds)
+        true = 0.0 if rate is None else rate(older, newer, seconds)
+        metric.value = face.tell("nvmlGpmMetricsGet", newer_gpu, metric.metricId, true, metric.value)
 
 
 _Rate = Callable[[Moment, Moment, float], float]
