@@ -115,7 +115,7 @@ def _after_boot(latches: Latches, state: NodeState) -> Latches:
     boot_id = _boot_id(state) or latches.boot_id
     has_rebooted = latches.boot_id not in {None, boot_id} or state.time.monotonic_ns < latches.at_ns
     if has_rebooted:
-        return Latches(boot_id=boot_id, seen=latches.seen, baselines=after_reboot(latches.baselines))
+        return Latches(boot_id=boot_id, baselines=after_reboot(latches.baselines))
     return replace(latches, boot_id=boot_id)
 
 

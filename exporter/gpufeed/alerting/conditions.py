@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PURE. The one table of conditions, and what a site makes of it.
+
+From it derive rules/node.yml, the alerts of the node itself, the unit tests of the rules and the list of runbooks.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gpufeed.alerting.define import Condition, Evaluator, Matcher, Ratio, Select
+from gpufeed.alerting.table import feeding, gpu, itself
+
+__all__ = ["CONDITIONS", "Condition", "Matcher", "Override", "Ratio", "Select", "for_site", "index"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """What a site changes about a condition; None leaves it."""
+
+    threshold: float | None = None
+    for_s: int | None = None
+    is_enabled: bool | None = None
+    evaluator: Evaluator | None = None
+
+
+def index(conditions: Iterable[Condition]) -> Mapping[str, Condition]:
+    """Conditions by name. Raises ValueError where two share a name, or one inhibits what does not exist."""
+    by_name: dict[str, Condition] = {}
+    for condition in conditions:
+        if condition.name in by_name:
+            raise ValueError(f"{condition.name} stands twice")
+        by_name[condition.name] = condition
+    for condition in by_name.values():
+        for target in (target for inhibit in condition.inhibits for target in inhibit.targets):
+            if target not in by_name:
+                raise ValueError(f"{condition.name} inhibits {target}, which does not exist")
+    return by_name
+
+
+CONDITIONS: Final = tuple(index((*gpu.CONDITIONS, *feeding.CONDITIONS, *itself.CONDITIONS)).values())
+"""Every condition that ships."""
+
+
+def for_site(
+    overrides: Mapping[str, Override], *, can_send: bool, conditions: tuple[Condition, ...] = CONDITIONS
+) -> tuple[Condition, ...]:
+    """The conditions in force at a site. Where the node can send alerts, it takes over those that are events.
+
+    Raises ValueError, with every problem, where an override names no condition or does not fit it.
+    """
+    known = {condition.name for condition in conditions}
+    problems = [f"{name}: no such alert" for name in overrides if name not in known]
+    changed = []
+    for condition in conditions:
+        override = overrides.get(condition.name, Override())
+        try:
+            changed.append(_overridden(condition, override, can_send=can_send))
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        raise ValueError("\n".join(problems))
+    return tuple(
+        condition for condition in changed if overrides.get(condition.name, Override()).is_enabled is not False
+    )
+
+
+def _overridden(condition: Condition, override: Override, *, can_send: bool) -> Condition:
+    default: Evaluator = "node" if can_send and condition.is_event else condition.evaluator
+    return replace(
+        condition,
+        threshold=condition.threshold if override.threshold is None else override.threshold,
+        for_s=condition.for_s if override.for_s is None else override.for_s,
+        evaluator=default if override.evaluator is None else override.evaluator,
+    )
