@@ -9,14 +9,16 @@ from gpufeed.simulate.activity import Scenario
 from gpufeed.simulate.block import BlockWriter, Header
 from gpufeed.simulate.faults import Fault, encode
 from gpufeed.simulate.hardware import GpuModel
+from gpufeed.simulate.trees import Trees
 from gpufeed.simulate.truth import NodeTruth
 
 
 class DiskNode:
     """The truth and what is written of it. Whoever owns it says how time passes."""
 
-    def __init__(self, truth: NodeTruth, block_path: Path, *, period_ns: int) -> None:
+    def __init__(self, truth: NodeTruth, root: Path, block_path: Path, *, period_ns: int) -> None:
         self.truth = truth
+        self._trees = Trees(root, truth)
         self._block = BlockWriter(str(block_path), len(truth.gpus))
         self._period_ns = period_ns
         self._faults = b""
@@ -41,6 +43,10 @@ class DiskNode:
             driver_version=self.truth.driver_version,
         )
         self._block.write(header, [gpu.record() for gpu in self.truth.gpus], encoded)
+
+    def write_trees(self, wall_ns: int) -> None:
+        """Put the truth of now where the readers of sysfs and procfs look."""
+        self._trees.write(wall_ns)
 
     def close(self) -> None:
         """Let go of the block; its file stays."""

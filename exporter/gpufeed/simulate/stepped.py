@@ -41,7 +41,7 @@ class SteppedNode:
         self._root = root
         (root / "run").mkdir(parents=True, exist_ok=True)
         truth = make_truth(told, MODELS[model], gpus, driver_version)
-        self._node = DiskNode(truth, root / _BLOCK, period_ns=0)
+        self._node = DiskNode(truth, root, root / _BLOCK, period_ns=0)
         self._face: Face | None = None
         self._write()
 
@@ -104,3 +104,4 @@ class SteppedNode:
 
     def _write(self) -> None:
         self._node.write_block(self.clock.monotonic_ns(), self.clock.wall_ns(), self.faults)
+        self._node.write_trees(self.clock.wall_ns())

@@ -14,6 +14,7 @@ from gpufeed.simulate.activity import Activity, Cause, Incident, Phase, Scenario
 from gpufeed.simulate.block import GAUGES, INTEGRALS, INTS, MAX_XIDS, Record
 from gpufeed.simulate.faults import Fault
 from gpufeed.simulate.hardware import DEFAULT_DRIVER, Board, GpuModel, boards
+from gpufeed.simulate.host import HostTruth
 from gpufeed.simulate.levels import HOST_INTEGRALS, Levels, levels
 
 NS_PER_S: Final = 1_000_000_000
@@ -29,15 +30,6 @@ _COLD_C: Final = 30.0
 _NO_DRIVER: Final = Activity(truth=("unknown", "no_data"), occupant="none", power=0.0, temperature_c=_COLD_C)
 _LOST: Final = Activity(truth=("fault", "lost"), occupant="none", power=0.0, temperature_c=_COLD_C)
 _DIED: Final = Activity(truth=("fault", "xid"), occupant="none", power=0.05, temperature_c=_COLD_C)
-
-PRESSURES: Final = {
-    "io_waiting_s": max,
-    "io_stalled_s": min,
-    "cpu_waiting_s": max,
-    "memory_waiting_s": max,
-    "memory_stalled_s": min,
-}
-"""Pressure of the node, and how it follows from that of its GPUs' tasks."""
 
 
 class GpuTruth:
@@ -105,6 +97,10 @@ class GpuTruth:
         )
         self._window_start = (graphics_s, dram_s)
 
+    def host_total(self, name: str) -> float:
+        """An integral of the host's share by its name in HOST_INTEGRALS."""
+        return self.host[HOST_INTEGRALS.index(name)]
+
     def record(self) -> Record:
         """For the block: in the order of INTEGRALS, GAUGES, INTS."""
         gauges = self._gauges()
@@ -168,8 +164,7 @@ class NodeTruth:
         self.age_ns = 0
         self.has_driver = True
         self.gpus = [GpuTruth(board, scenario.phases_of(board.index)) for board in boards(model, gpus)]
-        self.waiting_s = [0.0] * len(PRESSURES)
-        self.blocked_s = 0.0  # of processors: idle, with a task waiting for input or output
+        self.host = HostTruth(gpus)
         self._begun: set[Incident] = set()
         self._enter()
 
@@ -177,7 +172,7 @@ class NodeTruth:
         """Time passes."""
         while duration_ns > 0:
             step_ns = min(duration_ns, self._until_cut_ns())
-            self._add_host(step_ns / NS_PER_S)
+            self.host.advance(step_ns / NS_PER_S, [(gpu.activity, gpu.levels) for gpu in self.gpus])
             for gpu in self.gpus:
                 gpu.advance(step_ns)
             self.age_ns += step_ns
@@ -213,11 +208,3 @@ class NodeTruth:
         for gpu in self.gpus:
             if incident.gpu in (None, gpu.board.index):
                 gpu.xids.append(incident.xid)
-
-    def _add_host(self, duration_s: float) -> None:
-        # Tasks of all GPUs wait at the same time where they wait at all: the node waits while the worst of them does,
-        # and stands still while the best of them does.
-        for at, (name, choose) in enumerate(PRESSURES.items()):
-            position = HOST_INTEGRALS.index(name)
-            self.waiting_s[at] += choose(gpu.levels.host[position] for gpu in self.gpus) * duration_s
-        self.blocked_s += sum(gpu.activity.host.loaders_blocked for gpu in self.gpus) * duration_s

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trees face: sysfs and procfs of a node that does not exist, below a directory that does."""
+
+from pathlib import Path
+
+from gpufeed.simulate.trees.infiniband import write_counters, write_devices
+from gpufeed.simulate.trees.kernel import write_identity, write_kernel
+from gpufeed.simulate.trees.network import write_interfaces, write_statistics
+from gpufeed.simulate.trees.nfs import write_mounts, write_mountstats
+from gpufeed.simulate.trees.pci import write_pci
+from gpufeed.simulate.trees.storage import write_disks, write_diskstats
+from gpufeed.simulate.trees.tasks import TaskTree
+from gpufeed.simulate.trees.writer import TreeWriter
+from gpufeed.simulate.truth import NodeTruth
+
+__all__ = ["Trees"]
+
+
+class Trees:
+    """Keeps the files below `root` as the truth says. What does not change is written once, here."""
+
+    def __init__(self, root: Path, truth: NodeTruth) -> None:
+        self._truth = truth
+        self._tree = TreeWriter(root)
+        self._tasks = TaskTree(self._tree)
+        boards = [gpu.board for gpu in truth.gpus]
+        write_identity(self._tree, truth)
+        write_pci(self._tree, boards)
+        write_devices(self._tree, boards)
+        write_interfaces(self._tree, boards)
+        write_disks(self._tree)
+        write_mounts(self._tree)
+
+    def write(self, wall_ns: int) -> None:
+        """Everything that counts, as of now."""
+        write_kernel(self._tree, self._truth, wall_ns)
+        write_counters(self._tree, self._truth.gpus)
+        write_statistics(self._tree, self._truth.gpus)
+        write_diskstats(self._tree, self._truth.gpus)
+        write_mountstats(self._tree, self._truth.gpus, self._truth.host.elapsed_s)
+        self._tasks.write(self._truth)

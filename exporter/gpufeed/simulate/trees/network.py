@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/sys/class/net: an IPoIB interface of each network card, the Ethernet card that storage is behind, and loopback."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from gpufeed.simulate.hardware import Board
+from gpufeed.simulate.trees.infiniband import netdev
+from gpufeed.simulate.trees.pci import STORAGE_NIC_PATH, nic_path
+from gpufeed.simulate.trees.writer import TreeWriter
+from gpufeed.simulate.truth import GpuTruth
+
+STORAGE_NETDEV: Final = "enp13s0np0"
+_STORAGE_MB_PER_S: Final = 200_000
+_ETHERNET, _INFINIBAND, _LOOPBACK = 1, 32, 772
+_MTU_BYTES: Final = 9000
+_OVERHEAD: Final = 1.02
+"""Bytes on the wire for one byte of a file."""
+
+_QUIET: Final = ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped", "rx_crc_errors", "tx_carrier_errors")
+
+
+def write_interfaces(tree: TreeWriter, boards: Sequence[Board]) -> None:
+    """What does not change."""
+    for board in boards:
+        _write_interface(tree, f"{nic_path(board)}/net/{netdev(board)}", _INFINIBAND, speed=board.model.nic_gb_per_s)
+    _write_interface(tree, f"{STORAGE_NIC_PATH}/net/{STORAGE_NETDEV}", _ETHERNET, speed=_STORAGE_MB_PER_S // 1000)
+    _write_interface(tree, "sys/devices/virtual/net/lo", _LOOPBACK, speed=None)
+
+
+def write_statistics(tree: TreeWriter, gpus: Sequence[GpuTruth]) -> None:
+    """What counts: remote memory access passes by the interfaces of the network cards, NFS does not pass by its own."""
+    received = sum(gpu.host_total("nfs_read_bytes") for gpu in gpus) * _OVERHEAD
+    sent = sum(gpu.host_total("nfs_write_bytes") for gpu in gpus) * _OVERHEAD
+    statistics = f"{STORAGE_NIC_PATH}/net/{STORAGE_NETDEV}/statistics"
+    for name, value in (("rx", received), ("tx", sent)):
+        tree.write(f"{statistics}/{name}_bytes", f"{int(value)}\n")
+        tree.write(f"{statistics}/{name}_packets", f"{int(value / _MTU_BYTES)}\n")
+
+
+def _write_interface(tree: TreeWriter, path: str, kind: int, *, speed: int | None) -> None:
+    files = {
+        "type": str(kind),
+        "operstate": "unknown" if kind == _LOOPBACK else "up",
+        "carrier": "1",
+        "carrier_changes": "2",
+        "carrier_up_count": "1",
+        "carrier_down_count": "1",
+        "dev_port": "0",
+        "mtu": "65536" if kind == _LOOPBACK else str(_MTU_BYTES),
+        **{f"statistics/{name}": "0" for name in _QUIET},
+        **{f"statistics/{way}_{unit}": "0" for way in ("rx", "tx") for unit in ("bytes", "packets")},
+    }
+    if speed is not None:
+        files["speed"] = str(speed * 1000)
+        tree.link(f"{path}/device", path.rpartition("/net/")[0])
+    for name, value in files.items():
+        tree.write(f"{path}/{name}", f"{value}\n")
+    tree.link(f"sys/class/net/{path.rpartition('/')[2]}", path)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NFS mounts: /proc/PID/mountstats and mountinfo. The data set is mounted twice from one superblock; home is quiet."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpufeed.simulate.levels import NFS_READ_BYTES
+from gpufeed.simulate.trees.writer import TreeWriter
+from gpufeed.simulate.truth import GpuTruth
+
+_FROM_CACHE: Final = 1.1
+"""Bytes that applications read for one byte that comes from the server."""
+
+_CONNECTIONS: Final = 4
+_OPERATIONS: Final = (
+    "NULL", "READ", "WRITE", "COMMIT", "OPEN", "OPEN_NOATTR", "CLOSE", "SETATTR", "FSINFO", "LOCK", "LOCKU",
+    "ACCESS", "GETATTR", "LOOKUP", "REMOVE", "RENAME", "CREATE", "STATFS", "READLINK", "READDIR", "DELEGRETURN",
+    "EXCHANGE_ID", "CREATE_SESSION", "SEQUENCE", "RECLAIM_COMPLETE", "SECINFO_NO_NAME", "TEST_STATEID",
+)  # fmt: skip
+
+_LOCAL_MOUNTS: Final = (
+    ("proc", "/proc", "proc", "22 27 0:21 / /proc rw,nosuid,nodev,noexec,relatime - proc proc rw"),
+    ("sysfs", "/sys", "sysfs", "23 27 0:22 / /sys rw,nosuid,nodev,noexec,relatime - sysfs sysfs rw"),
+    ("/dev/mapper/root", "/", "ext4", "27 1 253:0 / / rw,relatime shared:1 - ext4 /dev/mapper/root rw"),
+    ("cgroup2", "/sys/fs/cgroup", "cgroup2",
+     "30 23 0:27 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime - cgroup2 cgroup2 rw"),
+    ("nfsd", "/proc/fs/nfsd", "nfsd", "31 22 0:28 / /proc/fs/nfsd rw,relatime - nfsd nfsd rw"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """An NFS mount point. Two of one superblock have the same number, and the same counts."""
+
+    number: int
+    source: str
+    point: str
+    superblock: str  # major:minor
+    works: bool = False
+
+
+_MOUNTS: Final = (
+    Mount(number=101, source="nas1:/export/data", point="/data", superblock="0:51", works=True),
+    Mount(number=102, source="nas1:/export/data", point="/srv/jobs/data\\040set", superblock="0:51", works=True),
+    Mount(number=103, source="nas1:/export/home", point="/home", superblock="0:52"),
+)
+
+_OPTIONS: Final = (
+    "rw,vers=4.2,rsize=1048576,wsize=1048576,namlen=255,acregmin=3,acregmax=60,acdirmin=30,acdirmax=60,hard,"
+    f"proto=tcp,nconnect={_CONNECTIONS},timeo=600,retrans=2,sec=sys,clientaddr=10.1.0.10,local_lock=none"
+)
+
+
+def write_mounts(tree: TreeWriter) -> None:
+    """What does not change."""
+    lines = [line for *_, line in _LOCAL_MOUNTS]
+    lines += [
+        f"{mount.number} 27 {mount.superblock} / {mount.point} rw,relatime shared:{mount.number} - "
+        f"nfs4 {mount.source} {_OPTIONS},addr=10.1.0.2"
+        for mount in _MOUNTS
+    ]
+    for process in ("self", "1"):
+        tree.write(f"proc/{process}/mountinfo", "\n".join(lines) + "\n")
+
+
+def write_mountstats(tree: TreeWriter, gpus: Sequence[GpuTruth], age_s: float) -> None:
+    """What counts."""
+    text = "".join(
+        f"device {source} mounted on {point} with fstype {kind}\n" for source, point, kind, _ in _LOCAL_MOUNTS
+    )
+    busy = _statistics(gpus, age_s)
+    quiet = _statistics((), age_s)
+    for mount in _MOUNTS:
+        text += f"device {mount.source} mounted on {mount.point} with fstype nfs4 statvers=1.1\n"
+        text += busy if mount.works else quiet
+    for process in ("self", "1"):
+        tree.write(f"proc/{process}/mountstats", text)
+
+
+def _statistics(gpus: Sequence[GpuTruth], age_s: float) -> str:
+    def total(name: str) -> float:
+        return sum(gpu.host_total(name) for gpu in gpus)
+
+    read, written = int(total("nfs_read_bytes")), int(total("nfs_write_bytes"))
+    reads, writes = int(total("nfs_reads")), written // NFS_READ_BYTES
+    rtt_ms, queue_ms = int(total("nfs_read_rtt_s") * 1000), int(total("nfs_read_queue_s") * 1000)
+    operations = dict.fromkeys(_OPERATIONS, "0 0 0 0 0 0 0 0 0")
+    operations["READ"] = (
+        f"{reads} {reads} 0 {reads * 232} {read + reads * 128} {queue_ms} {rtt_ms} {queue_ms + rtt_ms} 0"
+    )
+    operations["WRITE"] = (
+        f"{writes} {writes} 0 {written + writes * 256} {writes * 160} {writes // 50} {writes * 2} {writes * 2} 0"
+    )
+    operations["GETATTR"] = f"{reads // 20} {reads // 20} 0 {reads * 12} {reads * 12} 0 {reads // 80} {reads // 80} 0"
+    sent = (reads + writes) // _CONNECTIONS
+    lines = [
+        f"\topts:\t{_OPTIONS}",
+        f"\tage:\t{int(age_s) + 864_000}",
+        "\timpl_id:\tname='',domain='',date='0,0'",
+        "\tcaps:\tcaps=0x3ffbffdf,wtmult=512,dtsize=1048576,bsize=0,namlen=255",
+        "\tnfsv4:\tbm0=0xfdffbfff,bm1=0x40f9be3e,bm2=0x60803,acl=0x0,sessions,pnfs=not configured,lease_time=90",
+        "\tsec:\tflavor=1,pseudoflavor=1",
+        "\tevents:\t1043 52117 12 733 204 31 9120 " + f"{read // 4096} 0 8 0 377 9 0 204 201 0 196 0 0 0 0 0 0 0 0 0 ",
+        f"\tbytes:\t{int(read * _FROM_CACHE)} {written} 0 0 {read} {written} {read // 4096} {written // 4096} ",
+        "\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)",
+        *(
+            f"\txprt:\ttcp {800 + at} 1 1 0 0 {sent} {sent} 0 {sent * 3} 0 {64 if sent else 1} {sent} {sent * 2}"
+            for at in range(_CONNECTIONS)
+        ),
+        "\tper-op statistics",
+        *(f"\t{name:>12}: {values}" for name, values in operations.items()),
+        "",
+    ]
+    return "\n".join(lines) + "\n"
