@@ -179,6 +179,8 @@ class GpuSlow(Sample, frozen=True, kw_only=True, tag="gpu_slow"):
     ecc_enabled: bool | None = None
     mig_enabled: bool | None = None
     recovery_action: int | None = None  # field 230
+    fabric_state: int | None = None  # nvmlDeviceGetGpuFabricInfoV.state: 1 not started, 2 in progress, 3 completed
+    fabric_status: int | None = None  # …status, an nvmlReturn: means something once completed; 0 is well
 
     @property
     def subject(self) -> GpuKey:
