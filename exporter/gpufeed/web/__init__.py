@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP server. Knows no metric: what it serves is handed to it."""
+"""What is served over HTTP. Gets everything it serves as callables; knows no metric, no probe, no configuration file.
+
+`app` has the routes, `server` the sockets, `guard` keeps slow and hostile clients from taking the server down.
+"""

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page and the status: what they say of a node, escaped, without anything from elsewhere."""
+
+import base64
+import hashlib
+import html.parser
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gpufeed.model.frame import FrameTime, InputStatus, LaneStatus
+from gpufeed.model.gpu import GpuFast, GpuIdentity
+from gpufeed.model.ids import GpuKey, GpuUuid, GroupName, LaneId
+from gpufeed.model.state import (
+    Attribution,
+    Evidence,
+    GpuRecord,
+    Held,
+    NodeState,
+    ProbeRecord,
+    StateCause,
+    Verdict,
+)
+from gpufeed.web.endpoints import Firing, Identity
+from serving import Node, Serve
+
+UUID = GpuUuid("GPU-1")
+KEY = GpuKey(UUID)
+SECOND = 1_000_000_000
+HOSTILE = "<script>alert(1)</script>\"'&"
+
+
+def state(name: str = "NVIDIA H100") -> NodeState:
+    record = GpuRecord(
+        uuid=UUID, index=3, lane=LaneId("gpu3"), identity=GpuIdentity(gpu=KEY, index=3, name=name), condition="ok"
+    )
+    fast = GpuFast(gpu=KEY, utilization_ratio=0.5, power_w=700.4, memory_used_bytes=2**30, memory_total_bytes=2**36)
+    held = Held(
+        sample=fast, lane=LaneId("gpu3"), group=GroupName("nvml.fast"), collector="nvml", read_at_ns=0, stale_at_ns=1
+    )
+    spent: Mapping[StateCause, int] = {
+        StateCause("busy", "tensor"): 25 * SECOND,
+        StateCause("starved", "storage"): 75 * SECOND,
+    }
+    attribution = Attribution(
+        state_ns=spent,
+        tracked_ns=100 * SECOND,
+        decided_until_ns=0,
+        current=StateCause("starved", "storage"),
+        confidence_ratio=0.8,
+        evidence=(Evidence(input=f"nfs:/data {HOSTILE}", value=0.095, unit="seconds"),),
+    )
+    lanes = (
+        LaneStatus(LaneId("gpu3"), "nvml", None, 2 * SECOND, 8 * SECOND),
+        LaneStatus(LaneId("nfs"), "nfs", 990 * SECOND, 2 * SECOND, 8 * SECOND, call="mountstats"),
+    )
+    return NodeState(
+        time=FrameTime(1_000 * SECOND, 1_000 * SECOND, 1_700_000_000 * SECOND),
+        samples={GpuFast: {KEY: held}},
+        gpus={UUID: record},
+        attributions={KEY: attribution},
+        lanes={lane.lane: lane for lane in lanes},
+        inputs={
+            ("gpm", "gpu3"): InputStatus("gpm", "gpu3", "denied", "no permission", "grant it"),
+            ("nfs", ""): InputStatus("nfs", "", "available"),
+        },
+        verdicts={(KEY, "xid"): Verdict(subject=KEY, check="xid", level=2, since_ns=0, reason="XID 79")},
+        probe=ProbeRecord(is_up=True, pid=1),
+    )
+
+
+async def fetch(node: Node, serve: Serve, path: str) -> tuple[str, Mapping[str, str]]:
+    served = await serve(node)
+    async with served.client.get(served.url + path, headers={"Accept-Encoding": "identity"}) as answer:
+        assert answer.status == 200
+        return await answer.text(), answer.headers
+
+
+class Balance(html.parser.HTMLParser):
+    """Reads a document and keeps what it is made of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in {"meta", "br"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def read(text: str) -> Balance:
+    document = Balance()
+    document.feed(text)
+    document.close()
+    assert document.open == []
+    return document
+
+
+async def test_the_page_says_where_the_time_went_and_what_is_wrong(node: Node, serve: Serve) -> None:
+    node.state = state()
+    node.alerts = (Firing(name="GpuLost", severity="page", state="firing", text="GPU 3 is lost"),)
+    text, _ = await fetch(node, serve, "/")
+    said = " ".join(read(text).text)
+    for part in ("NVIDIA H100", "starved: storage", "75%", "80% sure", "grant it", "XID 79", "GpuLost", "mountstats"):
+        assert part in said, part
+    assert "Simulated" not in said
+    assert "stuck" in said
+
+
+async def test_bars_share_their_width_by_time(node: Node, serve: Serve) -> None:
+    node.state = state()
+    text, _ = await fetch(node, serve, "/")
+    widths = {attributes["class"]: attributes["width"] for tag, attributes in read(text).tags if tag == "rect"}
+    assert widths == {"starved": "240.0", "busy": "80.0"}
+
+
+async def test_nothing_comes_from_elsewhere_and_nothing_runs(node: Node, serve: Serve) -> None:
+    node.state = state(name=HOSTILE)
+    node.identity = Identity(version=HOSTILE, hostname=HOSTILE, is_simulated=True, scenario=HOSTILE)
+    text, headers = await fetch(node, serve, "/")
+    document = read(text)
+    assert not {tag for tag, _ in document.tags} & {"script", "link", "img", "iframe", "object", "form", "input"}
+    assert not [name for _, attributes in document.tags for name in attributes if name.startswith("on")]
+    assert {attributes["href"] for tag, attributes in document.tags if tag == "a"} == {"/metrics", "/api/v1/status"}
+    style = re.search("<style>(.*)</style>", text, re.DOTALL)
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in headers["Content-Security-Policy"]
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Server"] == "gpufeed"
+
+
+async def test_a_simulated_node_is_marked(node: Node, serve: Serve) -> None:
+    node.identity = Identity(version="1", hostname="n", is_simulated=True, scenario="gpu_lost")
+    text, _ = await fetch(node, serve, "/")
+    assert "Simulated node (scenario gpu_lost)" in text
+
+
+async def test_an_empty_node_has_a_page(node: Node, serve: Serve) -> None:
+    text, _ = await fetch(node, serve, "/")
+    assert "No GPU is known" in " ".join(read(text).text)
+
+
+async def test_status_is_the_same_as_json(node: Node, serve: Serve) -> None:
+    node.state = state()
+    text, headers = await fetch(node, serve, "/api/v1/status")
+    assert headers["Content-Type"].startswith("application/json")
+    told: dict[str, Any] = json.loads(text)
+    (gpu,) = told["gpus"]
+    assert (gpu["state"], gpu["cause"], gpu["confidence"]) == ("starved", "storage", 0.8)
+    assert sum(one["seconds"] for one in gpu["states"]) == gpu["tracked_seconds"] == 100
+    assert [one["state"] for one in told["lanes"]] == ["ok", "stuck"]
+    assert [one["input"] for one in told["missing_inputs"]] == ["gpm"]
+    assert told["health"][0]["level"] == "failed"
+
+
+async def test_page_and_api_can_be_switched_off(node: Node, serve: Serve) -> None:
+    served = await serve(node, has_ui=False)
+    for path, status in (("/", 404), ("/api/v1/status", 404), ("/metrics", 200)):
+        async with served.client.get(served.url + path) as answer:
+            assert answer.status == status
