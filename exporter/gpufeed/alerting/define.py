@@ -17,6 +17,8 @@ Outcome = Literal["fires", "silent", "planned"]
 
 IN_USE: Final = {"gpu": "gpufeed_gpu_in_use_recently", "host": "gpufeed_host_in_use_recently"}
 """What decides between `severity` and `severity_idle`."""
+STEP_S: Final = 60
+"""Between two samples, and two evaluations, of an example."""
 MAX_LOCAL_WINDOW_S: Final = 1800
 """Our own history of seconds is no longer than this."""
 ACTIONS: Final = ("app", "gpu_reset", "node_reboot", "drain", "replace", "tune", "investigate")
@@ -85,13 +87,12 @@ class ExampleSeries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """What must come of given series: looked at once, `at_s` after their start."""
+    """What must come of given series, a sample and an evaluation a minute: looked at once, `at_s` after their start."""
 
     says: str
     outcome: Outcome
     series: tuple[ExampleSeries, ...]
     at_s: int
-    interval_s: int = 60  # between samples, and between evaluations
     severity: Severity | None = None  # of the one alert that fires; None: none does
 
 
@@ -206,7 +207,7 @@ class Condition:
                 any(example.outcome == "planned" and example.severity == "page" for example in self.examples),
                 "a planned event must not page",
             ),
-            (any(example.at_s % example.interval_s for example in self.examples), "an example is read between samples"),
+            (any(example.at_s % STEP_S for example in self.examples), "an example is read between samples"),
         )
 
 

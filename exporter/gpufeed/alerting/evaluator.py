@@ -6,6 +6,7 @@ until its condition can be judged as before, so that a restart neither resolves 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import msgspec
@@ -91,9 +92,12 @@ def evaluate(
         still, ended = _folded(condition, before, _Moment(time, alerts.restored_at_ns, history))
         on += still
         gone += ended
+    fired_before = {alert.identity for alert in alerts.on if alert.state == "firing"}
+    fired = [alert for alert in on if alert.state == "firing" and alert.identity not in fired_before]
+    resolved = [alert for alert in gone if alert.state == "firing"]
     changed = (
-        *(Transition(to="firing", alert=alert, wall_ns=time.wall_ns) for alert in on if alert.fired_at_ns == now_ns),
-        *(Transition(to="resolved", alert=alert, wall_ns=time.wall_ns) for alert in gone if alert.state == "firing"),
+        *(Transition(to="firing", alert=alert, wall_ns=time.wall_ns) for alert in fired),
+        *(Transition(to="resolved", alert=alert, wall_ns=time.wall_ns) for alert in resolved),
     )
     evaluated = {name: last[name] for name in known if name in last} | dict.fromkeys(due, now_ns)
     return replace(alerts, on=tuple(on), evaluated_at_ns=evaluated), changed
@@ -127,7 +131,8 @@ def restore(data: bytes, time: FrameTime, boot_id: str | None) -> Alerts:
     return Alerts(on=tuple(_shifted(alert, shift_ns) for alert in saved.on), restored_at_ns=time.monotonic_ns)
 
 
-class _Moment(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class _Moment:
     time: FrameTime
     restored_at_ns: int | None
     history: History

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The conditions in force under a site's configuration, and the rules file that goes with it."""
+
+from typing import Final
+
+from gpufeed.alerting.conditions import CONDITIONS, Condition, Override, for_site
+from gpufeed.alerting.prometheus import rules_yaml
+from gpufeed.config.schema import Alerting, Config, Threshold
+from gpufeed.errors import ConfigError
+
+CAN_SEND: Final = False
+"""This version evaluates on the node and shows it, but sends nothing: no alert may leave the rules for the node."""
+
+
+def conditions(alerting: Alerting, *, can_send: bool = CAN_SEND) -> tuple[Condition, ...]:
+    """The conditions in force. Raises ConfigError with every problem."""
+    overrides = {name: _override(threshold) for name, threshold in alerting.thresholds.items()}
+    unsendable = [name for name, override in overrides.items() if override.evaluator == "node" and not can_send]
+    problems = [f"alerting.thresholds.{name}.evaluator: this version cannot send alerts itself" for name in unsendable]
+    try:
+        found = for_site(overrides, can_send=can_send and bool(alerting.alertmanagers), conditions=CONDITIONS)
+    except ValueError as error:
+        problems += [f"alerting.thresholds.{line}" for line in str(error).splitlines()]
+    if problems:
+        raise ConfigError(tuple(problems))
+    return found
+
+
+def rules(config: Config) -> str:
+    """The rules file for Prometheus. Raises ConfigError."""
+    return rules_yaml(
+        conditions(config.alerting),
+        profile=config.exposition.profile,
+        drop=frozenset(config.exposition.drop),
+        runbook_base_url=config.alerting.runbook_base_url,
+    )
+
+
+def _override(threshold: Threshold) -> Override:
+    return Override(
+        threshold=threshold.threshold,
+        for_s=None if threshold.for_ is None else round(threshold.for_.seconds),
+        is_enabled=threshold.enabled,
+        evaluator=threshold.evaluator,
+    )
