@@ -10,7 +10,7 @@ import aiohttp
 from gpufeed.errors import ConfigError
 from gpufeed.model.frame import FrameTime
 from gpufeed.model.state import NodeState
-from gpufeed.web.endpoints import Endpoints, Firing, Identity, Options, ScrapePage, ScrapeRequest, RequestError
+from gpufeed.web.endpoints import Endpoints, Firing, Identity, Options, RequestError, ScrapePage, ScrapeRequest
 from gpufeed.web.server import WebServer
 
 

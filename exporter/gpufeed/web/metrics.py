@@ -5,7 +5,7 @@ from typing import Final
 
 from aiohttp import web
 
-from gpufeed.web.endpoints import Endpoints, ScrapePage, ScrapeRequest, RequestError
+from gpufeed.web.endpoints import Endpoints, RequestError, ScrapePage, ScrapeRequest
 
 _RETRY_AFTER_S: Final = "1"
 
