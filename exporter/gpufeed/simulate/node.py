@@ -19,7 +19,10 @@ class DiskNode:
     def __init__(self, truth: NodeTruth, root: Path, block_path: Path, *, period_ns: int) -> None:
         self.truth = truth
         self._trees = Trees(root, truth)
-        self._block = BlockWriter(str(block_path), len(truth.gpus))
+        # the block takes its name with its first content: where it is, it can be read
+        self._block_path = block_path
+        self._unfinished: Path | None = block_path.with_name(f"{block_path.name}.new")
+        self._block = BlockWriter(str(self._unfinished), len(truth.gpus))
         self._period_ns = period_ns
         self._faults = b""
         self._fault_turn = 0
@@ -43,6 +46,9 @@ class DiskNode:
             driver_version=self.truth.driver_version,
         )
         self._block.write(header, [gpu.record() for gpu in self.truth.gpus], encoded)
+        if self._unfinished is not None:
+            self._unfinished.replace(self._block_path)
+            self._unfinished = None
 
     def write_trees(self, wall_ns: int) -> None:
         """Put the truth of now where the readers of sysfs and procfs look."""
