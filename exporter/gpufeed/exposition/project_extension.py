@@ -21,9 +21,12 @@ def families(state: NodeState) -> Iterator[Family]:
         by_name.setdefault(_name(held.sample), []).append(held.sample)
     for name, samples in sorted(by_name.items()):
         labels = tuple(sorted({label for sample in samples for label, _ in sample.labels}))
-        definition = _definition(name, labels, samples[0].help, samples[0].source)
+        are_counters = all(sample.is_counter for sample in samples)
+        definition = _definition(name, labels, samples[0].help, samples[0].source, is_counter=are_counters)
         if definition is not None and not (name.endswith("_total") and name.removesuffix("_total") in by_name):
-            yield Family(definition, [(_values(labels, sample), sample.value) for sample in samples])
+            # a counter below zero, or not a number, would cost the whole page where it is parsed strictly
+            told = [sample for sample in samples if not are_counters or sample.value >= 0]
+            yield Family(definition, [(_values(labels, sample), sample.value) for sample in told])
 
 
 def _name(sample: Extension) -> str:
@@ -33,11 +36,11 @@ def _name(sample: Extension) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _definition(name: str, labels: tuple[str, ...], about: str, source: str) -> MetricDef | None:
+def _definition(name: str, labels: tuple[str, ...], about: str, source: str, *, is_counter: bool) -> MetricDef | None:
     try:
         return MetricDef(
             name=name,
-            type="counter" if name.endswith("_total") else "gauge",
+            type="counter" if is_counter else "gauge",
             unit="count",
             help=f"{(about or f'From the source {source}').rstrip('.')}.",
             labels=labels,

@@ -2,6 +2,7 @@
 """Where the GPUs' time went, and the verdicts of the health checks."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from gpufeed.catalogue import signals
 from gpufeed.exposition import rows
@@ -52,17 +53,19 @@ def _health(state: NodeState) -> Iterator[Family]:
     host = Family(signals.HOST_HEALTH)
     own = Family(signals.SELF_HEALTH)
     for verdict in state.verdicts.values():
-        row = (verdict.check, verdict.level)
+        check, level = verdict.check, verdict.level
         match verdict.subject:
             case GpuKey(uuid):
                 if uuid in state.gpus:
-                    gpus.rows.append(((str(state.gpus[uuid].index), uuid, row[0]), row[1]))
+                    gpus.rows.append(((str(state.gpus[uuid].index), uuid, check), level))
             case IbPortKey() as port:
-                ports.rows.append(((*port_labels(port), row[0]), row[1]))
+                ports.rows.append(((*port_labels(port), check), level))
             case StorageKey() as target:
-                storage.rows.append(((*target_labels(target), row[0]), row[1]))
+                storage.rows.append(((*target_labels(target), check), level))
             case "host":
-                host.rows.append(((row[0],), row[1]))
+                host.rows.append(((check,), level))
             case "self":
-                own.rows.append(((row[0],), row[1]))
+                own.rows.append(((check,), level))
+            case unreachable:
+                assert_never(unreachable)
     yield from (gpus, ports, storage, host, own)
