@@ -6,6 +6,7 @@
     ├── ParseError             bytes from outside are not what their format says
     ├── WireError              the other process speaks another protocol, or nonsense
     ├── SpawnError             a child process could not be started
+    ├── LaneStuck              blocking work cannot be done now: the work before it has not come back
     └── SourceError            a reading could not be had; carries why, in one of six words
         ├── Absent             no such hardware or file here: not a fault, looked for again
         ├── Unsupported        this device or driver cannot give it: its series do not exist
@@ -42,6 +43,10 @@ class WireError(GpufeedError):
 
 class SpawnError(GpufeedError):
     """A child process could not be started."""
+
+
+class LaneStuck(GpufeedError):
+    """Blocking work cannot be done now: the work before it has not come back."""
 
 
 class ConfigError(GpufeedError):

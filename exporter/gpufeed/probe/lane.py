@@ -68,6 +68,11 @@ class Lane:
         self._busy_ns = 0
         self._reads = 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a reader to close."""
+        return self._reader is not None
+
     def due_ns(self) -> int:
         """When the next job is due, monotonic."""
         if self._reader is None:

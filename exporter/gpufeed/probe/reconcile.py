@@ -41,7 +41,6 @@ class Roster:
         self._clock = clock
         self._slots = slots
         self._run = run
-        self._own_plans: tuple[LanePlan, ...] = ()
         self._roots: tuple[LanePlan, ...] = ()
         self._children: dict[LaneId, tuple[LanePlan, ...]] = {}
         self._running: dict[LaneId, Runner] = {}
@@ -52,15 +51,11 @@ class Roster:
         """Send what scans find there instead: it must call `found` on the roster's own thread."""
         self._told = told
 
-    def add(self, plan: LanePlan) -> None:
-        """A lane of the probe itself, whatever the configuration says."""
-        self._own_plans = (*self._own_plans, plan)
-
     def desire(self, config: ProbeConfig) -> None:
         """Run the lanes of `config`."""
         self.config = config
         planned = tuple(plan for source in self._sources for plan in source.plan(config))
-        self._roots = (*self._own_plans, *planned, *plan_extra(config))
+        self._roots = (*planned, *plan_extra(config))
         for runner in self._running.values():
             runner.lane.desk.config = config
         self._reconcile()
