@@ -8,13 +8,13 @@ from gpufeed.catalogue import gpu
 from gpufeed.exposition import rows
 from gpufeed.exposition.family import Family
 from gpufeed.exposition.rows import family, slice_family, text
+from gpufeed.health.in_use import is_gpu_in_use
 from gpufeed.model.gpu import DriverInfo, GpuFast, GpuIdentity, GpuProcesses, GpuSlow
-from gpufeed.model.state import GpuRecord, NodeState
-from gpufeed.units import NS_PER_S, seconds
+from gpufeed.model.state import NodeState
+from gpufeed.units import seconds
 
 _DOWN: Final = frozenset({"lost", "reset_required", "hung", "missing"})
 _GONE: Final = frozenset({"lost", "missing"})
-_RECENTLY_NS: Final = 15 * 60 * NS_PER_S
 
 
 def families(state: NodeState) -> Iterator[Family]:
@@ -24,11 +24,6 @@ def families(state: NodeState) -> Iterator[Family]:
     yield from _power_and_clocks(state)
     yield from _pcie(state)
     yield from _switches(state)
-
-
-def is_in_use_recently(record: GpuRecord, now_ns: int) -> bool:
-    """Whether a process held the GPU within the last 15 minutes."""
-    return record.in_use_at_ns is not None and now_ns - record.in_use_at_ns <= _RECENTLY_NS
 
 
 def _inventory(state: NodeState) -> Iterator[Family]:
@@ -47,7 +42,7 @@ def _inventory(state: NodeState) -> Iterator[Family]:
         yield Family(gpu.GPUS_PRESENT, [((), present)])
     yield family(gpu.GPU_UP, records, lambda record: int(record.condition not in _DOWN))
     now_ns = state.time.monotonic_ns
-    yield family(gpu.GPU_IN_USE_RECENTLY, records, lambda record: int(is_in_use_recently(record, now_ns)))
+    yield family(gpu.GPU_IN_USE_RECENTLY, records, lambda record: int(is_gpu_in_use(record, now_ns)))
 
 
 def _memory_and_use(state: NodeState) -> Iterator[Family]:

@@ -6,8 +6,8 @@ from typing import Final, get_args
 
 from gpufeed.catalogue import host
 from gpufeed.exposition.family import Family
-from gpufeed.exposition.project_gpu import is_in_use_recently
 from gpufeed.exposition.rows import family, text
+from gpufeed.health.in_use import is_host_in_use
 from gpufeed.model.host import HostCpu, HostMemory, NodeInfo, Pressure, PressureResource
 from gpufeed.model.state import NodeState
 
@@ -31,8 +31,7 @@ def families(state: NodeState) -> Iterator[Family]:
     yield family(host.HOST_MEMORY_TOTAL_BYTES, memory, lambda sample: sample.total_bytes)
     yield family(host.HOST_MEMORY_AVAILABLE_BYTES, memory, lambda sample: sample.available_bytes)
     yield family(host.HOST_BLOCKED_TASKS, [((), cpu) for cpu in cpus], lambda cpu: cpu.blocked_tasks)
-    in_use = any(is_in_use_recently(record, state.time.monotonic_ns) for record in state.gpus.values())
-    yield Family(host.HOST_IN_USE_RECENTLY, [((), int(in_use))])
+    yield Family(host.HOST_IN_USE_RECENTLY, [((), int(is_host_in_use(state)))])
 
 
 def _pressure(state: NodeState) -> Iterator[Family]:
