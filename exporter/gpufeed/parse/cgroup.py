@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpufeed.errors import ParseError
+from gpufeed.parse.number import counts
 from gpufeed.parse.text import PATH_LIMIT, clean_text
 
 _LINE: Final = re.compile(rb"(?P<id>\d{1,9}):(?P<controllers>[^:]*):(?P<path>/.*)", re.DOTALL)
@@ -62,3 +63,9 @@ def _parse_line(line: bytes) -> CgroupPath:
         path=clean_text(found["path"], PATH_LIMIT),
         hierarchy=clean_text(found["controllers"]).removeprefix("name="),
     )
+
+
+def parse_cgroup_procs(data: bytes) -> tuple[int, ...]:
+    """Processes of a cgroup; those of another PID namespace are printed as 0 and left out. Raises ParseError."""
+    words = data.split()
+    return tuple(pid for pid in counts(words, 1, "cgroup.procs") if pid) if words else ()

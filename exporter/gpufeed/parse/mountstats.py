@@ -135,7 +135,7 @@ def _parse_block(header: bytes, body: list[bytes]) -> NfsMount | None:
         mountpoint=mountpoint,
         fstype=found["fstype"].decode(),
         options=_options(lines.get(b"opts", [b""])[0]),
-        age_s=parse_count(lines.get(b"age", [b""])[0], where),
+        age_s=parse_count(lines.get(b"age", [b""])[0].partition(b" ")[0], where),
         transferred=_bytes(lines[b"bytes"][0], where) if b"bytes" in lines else None,
         operations=None if end is None else _operations(body[end + 1 :], where),
         transports=tuple(filter(None, map(_transport, lines.get(b"xprt", [])))),

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading of pseudo-files: once, whole, bounded, below a root, and with a name for what hangs.
+
+Every error of the kernel becomes one of our words here, so that a source can tell a file that is not there from one
+it may not read and from one that is broken. Which words are which was learned from drivers: a file that one device
+lacks may be missing, or be there and refuse to be read.
+"""
+
+import errno
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NoReturn
+
+from gpufeed.errors import Absent, Broken, Denied, SourceError, Unsupported
+from gpufeed.sources.contract import Desk
+
+ATTRIBUTE_BYTES: Final = 4096
+"""A sysfs attribute fits a page by the kernel's own rule: one read has it all."""
+
+TABLE_BYTES: Final = 4 * 1024 * 1024
+"""Tables grow with the node: 5,000 mounts are 2 MB."""
+
+NAMES: Final = 65_536
+"""Entries of a directory that are looked at."""
+
+_CHUNK_BYTES: Final = 65_536
+_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_REASONS: Final[Mapping[int, type[SourceError]]] = MappingProxyType(
+    {
+        errno.ENOENT: Absent,
+        errno.ENOTDIR: Absent,
+        errno.ENODEV: Absent,
+        errno.ENXIO: Absent,
+        errno.ESRCH: Absent,  # a process that ended between open and read
+        errno.EINVAL: Unsupported,
+        errno.EOPNOTSUPP: Unsupported,
+        errno.ENOSYS: Unsupported,
+        errno.EACCES: Denied,
+        errno.EPERM: Denied,
+    }
+)
+
+
+class Tree:
+    """The files below one root, as one lane reads them."""
+
+    def __init__(self, root: str, desk: Desk) -> None:
+        self.root = root.rstrip("/")
+        self._desk = desk
+
+    def attribute(self, path: str) -> bytes:
+        """A file of one value, in one read. Raises SourceError."""
+        full = self._begin(path)
+        try:
+            descriptor = os.open(full, _FLAGS)
+            try:
+                data = os.read(descriptor, ATTRIBUTE_BYTES + 1)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            refuse(error, full)
+        return _bounded(data, ATTRIBUTE_BYTES, full)
+
+    def table(self, path: str) -> bytes:
+        """A file of any length up to `TABLE_BYTES`. Raises SourceError."""
+        full = self._begin(path)
+        try:
+            descriptor = os.open(full, _FLAGS)
+            try:
+                data = read_all(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            refuse(error, full)
+        return _bounded(data, TABLE_BYTES, full)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """Entries of a directory, sorted, those left out that could lead elsewhere. Raises SourceError."""
+        full = self._begin(path)
+        try:
+            found = os.listdir(full)
+        except OSError as error:
+            refuse(error, full)
+        return tuple(sorted(filter(is_plain, found[:NAMES])))
+
+    def link(self, path: str) -> str:
+        """The last component of what a link points to. Raises SourceError."""
+        full = self._begin(path)
+        try:
+            target = os.readlink(full)
+        except OSError as error:
+            refuse(error, full)
+        return os.path.basename(target)
+
+    def has(self, path: str) -> bool:
+        """Whether there is such an entry; a link that leads nowhere counts too."""
+        try:
+            os.lstat(self._begin(path))
+        except OSError:
+            return False
+        return True
+
+    def full(self, path: str) -> str:
+        """Where a path lies on this machine."""
+        return f"{self.root}/{path}"
+
+    def _begin(self, path: str) -> str:
+        full = self.full(path)
+        self._desk.call = full
+        self._desk.counts.file_reads += 1
+        return full
+
+
+class HeldFile:
+    """A table read again and again through one descriptor; opened anew after an error, or when it was replaced."""
+
+    def __init__(self, root: str, path: str, desk: Desk) -> None:
+        self.path = f"{root.rstrip('/')}/{path}"
+        self._desk = desk
+        self._descriptor: int | None = None
+
+    def read(self) -> bytes:
+        """The whole file as it is now. Raises SourceError."""
+        self._desk.call = self.path
+        self._desk.counts.file_reads += 1
+        try:
+            data = self._read_held()
+        except OSError:
+            self.close()
+            try:
+                data = self._read_held()
+            except OSError as error:
+                self.close()
+                refuse(error, self.path)
+        return _bounded(data, TABLE_BYTES, self.path)
+
+    def close(self) -> None:
+        """Let go of the descriptor; the next read opens the file anew."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _read_held(self) -> bytes:
+        if self._descriptor is not None and os.fstat(self._descriptor).st_nlink == 0:
+            self.close()  # unlinked under us: an ordinary file that somebody replaced
+        if self._descriptor is None:
+            self._descriptor = os.open(self.path, _FLAGS)
+        return read_all(self._descriptor)
+
+
+def read_all(descriptor: int) -> bytes:
+    """Everything from the beginning, a little more than `TABLE_BYTES` at most. The kernel gives a table in pieces."""
+    pieces: list[bytes] = []
+    size = 0
+    while size <= TABLE_BYTES and (piece := os.pread(descriptor, _CHUNK_BYTES, size)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name from a listing is one component, printable, and stays where it is."""
+    return name not in {"", ".", ".."} and "/" not in name and name.isprintable()
+
+
+def refuse(error: OSError, path: str) -> NoReturn:
+    """The kernel's error as a SourceError of ours."""
+    kind = _REASONS.get(error.errno or 0, Broken)
+    raise kind(f"{path}: {os.strerror(error.errno or 0)}") from error
+
+
+def _bounded(data: bytes, limit: int, path: str) -> bytes:
+    if len(data) > limit:
+        raise Broken(f"{path}: longer than {limit} bytes")
+    return data

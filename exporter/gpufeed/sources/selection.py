@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which devices a collector looks at: decided by name, before any file of a device is read."""
+
+import re
+from functools import cache
+
+from msgspec import Struct
+
+
+class Selection(Struct, frozen=True):
+    """Two regular expressions, found anywhere in a name. An empty `exclude` leaves out nothing."""
+
+    include: str = ".*"
+    exclude: str = ""
+
+    def takes(self, name: str) -> bool:
+        """Whether the name is wanted."""
+        if self.exclude and _compiled(self.exclude).search(name):
+            return False
+        return _compiled(self.include).search(name) is not None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
