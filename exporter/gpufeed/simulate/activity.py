@@ -73,10 +73,10 @@ class Phase:
 class Incident:
     """Something that happens to the node at a time, counted from its start; for ever where it has no end."""
 
-    kind: Literal["lost", "hang", "driver_absent", "xid"]
+    kind: Literal["lost", "hang", "driver_absent", "xid", "port_down"]
     from_ns: int = 0
     until_ns: int | None = None
-    gpu: int | None = None  # None: the driver as a whole
+    gpu: int | None = None  # None: all; a number the node has not: its last. port_down: the card beside it
     xid: int = 0
     recovery_action: int = 0  # field 230 while it lasts
 

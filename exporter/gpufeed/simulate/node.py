@@ -18,7 +18,7 @@ class DiskNode:
 
     def __init__(self, truth: NodeTruth, root: Path, block_path: Path, *, period_ns: int) -> None:
         self.truth = truth
-        self._trees = Trees(root, truth)
+        self.trees = Trees(root, truth)
         # the block takes its name with its first content: where it is, it can be read
         self._block_path = block_path
         self._unfinished: Path | None = block_path.with_name(f"{block_path.name}.new")
@@ -52,7 +52,7 @@ class DiskNode:
 
     def write_trees(self, wall_ns: int) -> None:
         """Put the truth of now where the readers of sysfs and procfs look."""
-        self._trees.write(wall_ns)
+        self.trees.write(wall_ns)
 
     def close(self) -> None:
         """Let go of the block; its file stays."""

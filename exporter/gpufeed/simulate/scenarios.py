@@ -229,7 +229,7 @@ HEALTHY = Scenario(
 )
 
 VICTIM: Final = 3
-"""The GPU that incidents befall; nodes with fewer have none that is."""
+"""The GPU that incidents befall; on a node with fewer, the last."""
 
 GPU_LOST = replace(
     HEALTHY,
@@ -259,6 +259,13 @@ GPU_XID = replace(
     incidents=(Incident(kind="xid", gpu=VICTIM, from_ns=10 * _S, xid=95, recovery_action=1),),
 )
 
+IB_PORT_DOWN = replace(
+    HEALTHY,
+    name="ib_port_down",
+    description=f"After ten seconds the port of the network card beside GPU {VICTIM} goes down.",
+    incidents=(Incident(kind="port_down", gpu=VICTIM, from_ns=10 * _S),),
+)
+
 SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
     {
         scenario.name: scenario
@@ -274,6 +281,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
             IDLE_FREE,
             GPU_LOST,
             GPU_XID,
+            IB_PORT_DOWN,
             DRIVER_HANG,
             DRIVER_ABSENT_THEN_PRESENT,
         )

@@ -82,6 +82,15 @@ class SteppedNode:
         self._node.truth.gpus[gpu].xids.append(xid)
         self._write()
 
+    def pin(self, path: str, text: str | None) -> None:
+        """Let a file below the root hold `text` whatever the truth says; None: reading it fails."""
+        self._node.trees.pin(path, text)
+
+    def unpin(self, path: str) -> None:
+        """Let the truth stand there again."""
+        self._node.trees.unpin(path)
+        self._write()
+
     def config(self, **overrides: Any) -> ProbeConfig:  # noqa: ANN401  # as many types as there are fields
         """What a probe of this node is told; `overrides` are fields of ProbeConfig."""
         return msgspec.structs.replace(probe_config(self._root, self._root / _BLOCK), **overrides)

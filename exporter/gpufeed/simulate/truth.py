@@ -7,6 +7,7 @@ all integrals are exact whatever the length of the steps. Both faces show number
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import cycle
 from typing import Final
 
@@ -43,10 +44,12 @@ class GpuTruth:
         self.xids: list[int] = []
         self.recovery_action = 0
         self.is_lost = False
+        self.is_port_down = False  # of the network card beside it
+        self.port_downs = 0
         self._phases = cycle(phases)
         self._phase = next(self._phases)
         self.phase_left_ns = self._phase.duration_ns
-        self._compiled: dict[int, tuple[Activity, Levels]] = {}
+        self._compiled: dict[tuple[int, bool], tuple[Activity, Levels]] = {}
         self.set_incidents(())
         self._utilization = (0.0, 0.0)
         self._window_start = (0.0, 0.0)
@@ -62,6 +65,8 @@ class GpuTruth:
         """What holds from now on; decides what the GPU does instead of its phase."""
         kinds = {incident.kind for incident in incidents}
         self.is_lost = "lost" in kinds
+        self.port_downs += "port_down" in kinds and not self.is_port_down
+        self.is_port_down = "port_down" in kinds
         self.recovery_action = max((incident.recovery_action for incident in incidents), default=0)
         usual = self._phase.activity
         if "driver_absent" in kinds:
@@ -114,11 +119,13 @@ class GpuTruth:
     def _become(self, activity: Activity, truth: Cause | None = None) -> None:
         self.activity = activity
         self.truth = truth or activity.truth
-        known = self._compiled.get(id(activity))
+        key = (id(activity), self.is_port_down)
+        known = self._compiled.get(key)
         if known is None:
+            moved = replace(activity, fabric=0.0, fabric_waiting=0.0) if self.is_port_down else activity
             # the activity is kept beside: its id stays its own
-            known = (activity, levels(activity, self.board.model))
-            self._compiled[id(activity)] = known
+            known = (activity, levels(moved, self.board.model))
+            self._compiled[key] = known
         self.levels = known[1]
 
     def _gauges(self) -> dict[str, float]:
@@ -165,6 +172,7 @@ class NodeTruth:
         self.has_driver = True
         self.gpus = [GpuTruth(board, scenario.phases_of(board.index)) for board in boards(model, gpus)]
         self.host = HostTruth(gpus)
+        self._incidents = [_placed(incident, gpus) for incident in scenario.incidents]
         self._begun: set[Incident] = set()
         self._enter()
 
@@ -184,18 +192,18 @@ class NodeTruth:
 
     def faults(self) -> tuple[Fault, ...]:
         """What the driver does wrong now because of the scenario's incidents."""
-        hangs = (i for i in self.scenario.incidents if i.kind == "hang" and i.holds(self.age_ns))
+        hangs = (i for i in self._incidents if i.kind == "hang" and i.holds(self.age_ns))
         return tuple(Fault(effect="hang", gpu=incident.gpu) for incident in hangs)
 
     def _until_cut_ns(self) -> int:
         window_ns = UTILIZATION_WINDOW_NS - self.age_ns % UTILIZATION_WINDOW_NS
         phase_ns = min(gpu.phase_left_ns for gpu in self.gpus)
-        edges = (e for i in self.scenario.incidents for e in (i.from_ns, i.until_ns) if e is not None)
+        edges = (e for i in self._incidents for e in (i.from_ns, i.until_ns) if e is not None)
         return min(window_ns, phase_ns, *(edge - self.age_ns for edge in edges if edge > self.age_ns))
 
     def _enter(self) -> None:
         """What holds in the interval that begins now."""
-        holding = [incident for incident in self.scenario.incidents if incident.holds(self.age_ns)]
+        holding = [incident for incident in self._incidents if incident.holds(self.age_ns)]
         self.has_driver = all(incident.kind != "driver_absent" for incident in holding)
         for gpu in self.gpus:
             gpu.set_incidents([i for i in holding if i.gpu in (None, gpu.board.index)])
@@ -208,3 +216,8 @@ class NodeTruth:
         for gpu in self.gpus:
             if incident.gpu in (None, gpu.board.index):
                 gpu.xids.append(incident.xid)
+
+
+def _placed(incident: Incident, gpus: int) -> Incident:
+    """A node that has not as many GPUs suffers it at its last."""
+    return incident if incident.gpu is None else replace(incident, gpu=min(incident.gpu, gpus - 1))

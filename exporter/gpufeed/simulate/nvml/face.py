@@ -212,9 +212,11 @@ def installed(truth_path: str) -> Iterator[Face]:
 
 
 def install(truth_path: str) -> Face:
-    """Put the face in place, for good. A second call with the same path gives the face that is there."""
+    """Put the face in place, for good. A second call gives the face that is there; RuntimeError if of another node."""
     present = pynvml.nvmlLib
-    if isinstance(present, Face) and present.path == truth_path:
+    if isinstance(present, Face):
+        if present.path != truth_path:
+            raise RuntimeError(f"the simulated driver shows {present.path} already")
         return present
     face = Face(truth_path)
     _reset(face)

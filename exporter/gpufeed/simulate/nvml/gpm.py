@@ -2,6 +2,7 @@
 """GPM: samples are copies of the integrals, metrics the means between two of them. Hopper and newer."""
 
 import ctypes
+import time
 from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +29,8 @@ TABLE: Final = Table()
 
 _SHORTEST_NS: Final = 100_000_000
 _MIB: Final = 1024 * 1024
+_WAITS: Final = 200
+_WAIT_S: Final = 0.005
 _PERCENT: Final = 100.0
 _FIRST_SAMPLE: Final = 0x7F10_0000_0000
 
@@ -61,6 +64,7 @@ class Samples:
     def __init__(self) -> None:
         self._addresses = count(_FIRST_SAMPLE, 0x40)
         self._taken: dict[int, tuple[int, Moment] | None] = {}
+        self.last_ns: dict[int, int] = {}  # GPU → the moment of its last sample
 
     def allocate(self) -> int:
         """A new buffer."""
@@ -108,7 +112,13 @@ def _free(face: "Face", sample: int | None) -> None:
 def _sample(gpu: Gpu, sample: int | None) -> None:
     if not gpu.board.model.has_gpm:
         raise Status(NOT_SUPPORTED)
-    gpu.face.gpm.fill(sample, gpu.index, gpu.moment)
+    moment, waits = gpu.moment, _WAITS if gpu.moment.header.period_ns else 0
+    # in real time the truth may be late on a busy machine; a driver's samples are never of the same instant
+    while waits and moment.header.now_ns == gpu.face.gpm.last_ns.get(gpu.index):
+        time.sleep(_WAIT_S)
+        moment, waits = gpu.face.moment(gpu.index), waits - 1
+    gpu.face.gpm.last_ns[gpu.index] = moment.header.now_ns
+    gpu.face.gpm.fill(sample, gpu.index, moment)
 
 
 @TABLE.library("nvmlGpmMetricsGet", ctypes.POINTER(pynvml.c_nvmlGpmMetricsGet_t))
@@ -120,8 +130,8 @@ def _metrics(face: "Face", out: Any) -> None:
     newer_gpu, newer = face.gpm.get(ctypes.cast(request.sample2, ctypes.c_void_p).value)
     face.suffer("nvmlGpmMetricsGet", newer_gpu)
     between_ns = newer.header.now_ns - older.header.now_ns
-    # in real time the truth moves in steps: it may be one step younger than the caller's clock
-    if older_gpu != newer_gpu or between_ns <= 0 or between_ns + newer.header.period_ns < _SHORTEST_NS:
+    # in real time the truth moves in steps, and either sample may be one step older than the caller's clock
+    if older_gpu != newer_gpu or between_ns <= 0 or between_ns + 2 * newer.header.period_ns < _SHORTEST_NS:
         raise Status(INVALID_ARGUMENT)
     links = face.boards[newer_gpu].model.nvlink_links
     seconds = between_ns / 1e9

@@ -31,6 +31,14 @@ class Trees:
         write_disks(self._tree)
         write_mounts(self._tree)
 
+    def pin(self, path: str, text: str | None) -> None:
+        """Let a file hold `text` whatever the truth says; None: reading it fails."""
+        self._tree.pin(path, text)
+
+    def unpin(self, path: str) -> None:
+        """Let what was there before stand there again."""
+        self._tree.unpin(path)
+
     def write(self, wall_ns: int) -> None:
         """Everything that counts, as of now."""
         write_kernel(self._tree, self._truth, wall_ns)

@@ -19,7 +19,6 @@ _WAIT_CEILING: Final = 0xFFFF_FFFF
 
 _QUIET_COUNTERS: Final = {
     "excessive_buffer_overrun_errors": 15,  # a counter of four bits, at its ceiling on many healthy nodes
-    "link_downed": 1,
     "link_error_recovery": 0,
     "local_link_integrity_errors": 0,
     "multicast_rcv_packets": 5120,
@@ -62,8 +61,6 @@ def write_devices(tree: TreeWriter, boards: Sequence[Board]) -> None:
             f"{device}/node_guid": guid,
             f"{device}/node_type": "1: CA",
             f"{device}/node_desc": f"node mlx5_{board.index}",
-            f"{port}/state": "4: ACTIVE",
-            f"{port}/phys_state": "5: LinkUp",
             f"{port}/link_layer": "InfiniBand",
             f"{port}/rate": f"{board.model.nic_gb_per_s} Gb/sec (4X {board.model.nic_speed})",
             f"{port}/lid": f"0x{0x100 + board.index:x}",
@@ -86,9 +83,11 @@ def write_devices(tree: TreeWriter, boards: Sequence[Board]) -> None:
 
 
 def write_counters(tree: TreeWriter, gpus: Sequence[GpuTruth]) -> None:
-    """What counts."""
+    """What changes."""
     for gpu in gpus:
-        counters = f"{_device_path(gpu.board)}/ports/1/counters"
+        port = f"{_device_path(gpu.board)}/ports/1"
+        tree.write(f"{port}/state", "1: DOWN\n" if gpu.is_port_down else "4: ACTIVE\n")
+        tree.write(f"{port}/phys_state", "2: Polling\n" if gpu.is_port_down else "5: LinkUp\n")
         received, sent = gpu.host_total("ib_receive_bytes"), gpu.host_total("ib_transmit_bytes")
         values = {
             "port_rcv_data": _WORDS_BEFORE + int(received / _WORD_BYTES),
@@ -97,10 +96,11 @@ def write_counters(tree: TreeWriter, gpus: Sequence[GpuTruth]) -> None:
             "port_xmit_packets": int(sent / _MTU_BYTES),
             "unicast_rcv_packets": int(received / _MTU_BYTES),
             "unicast_xmit_packets": int(sent / _MTU_BYTES),
+            "link_downed": 1 + gpu.port_downs,
             "port_xmit_wait": min(_WAIT_CEILING, int(gpu.host_total("ib_waiting_s") * _WAIT_TICKS_PER_S)),
         }
         for name, value in values.items():
-            tree.write(f"{counters}/{name}", f"{value}\n")
+            tree.write(f"{port}/counters/{name}", f"{value}\n")
 
 
 def _device_path(board: Board) -> str:

@@ -29,9 +29,15 @@ def write_interfaces(tree: TreeWriter, boards: Sequence[Board]) -> None:
 
 
 def write_statistics(tree: TreeWriter, gpus: Sequence[GpuTruth]) -> None:
-    """What counts: remote memory access passes by the interfaces of the network cards, NFS does not pass by its own."""
+    """What changes. Remote memory access goes past the interfaces of its cards; NFS is counted by its own."""
     received = sum(gpu.host_total("nfs_read_bytes") for gpu in gpus) * _OVERHEAD
     sent = sum(gpu.host_total("nfs_write_bytes") for gpu in gpus) * _OVERHEAD
+    for gpu in gpus:
+        path = f"{nic_path(gpu.board)}/net/{netdev(gpu.board)}"
+        tree.write(f"{path}/operstate", "down\n" if gpu.is_port_down else "up\n")
+        tree.write(f"{path}/carrier", f"{int(not gpu.is_port_down)}\n")
+        tree.write(f"{path}/carrier_down_count", f"{1 + gpu.port_downs}\n")
+        tree.write(f"{path}/carrier_changes", f"{2 + gpu.port_downs}\n")
     statistics = f"{STORAGE_NIC_PATH}/net/{STORAGE_NETDEV}/statistics"
     for name, value in (("rx", received), ("tx", sent)):
         tree.write(f"{statistics}/{name}_bytes", f"{int(value)}\n")

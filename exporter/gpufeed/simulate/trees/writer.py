@@ -12,24 +12,35 @@ class TreeWriter:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._content: dict[str, bytes] = {}
+        self._pinned: dict[str, bytes | None] = {}  # what stood there before
 
     def write(self, path: str, text: str) -> None:
-        """Let the file hold `text`."""
+        """Let the file hold `text`, unless something else was pinned there."""
         data = text.encode()
         known = self._content.get(path)
-        if data == known:
+        if data == known or path in self._pinned:
             return
-        full = self._root / path
-        if known is None:
-            full.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(full, os.O_WRONLY | os.O_CREAT, 0o644)
-        try:
-            os.pwrite(descriptor, data, 0)
-            if known is None or len(data) < len(known):
-                os.ftruncate(descriptor, len(data))
-        finally:
-            os.close(descriptor)
-        self._content[path] = data
+        self._put(path, data, known)
+
+    def pin(self, path: str, text: str | None) -> None:
+        """Let the file hold `text` whatever the truth says; None: a directory stands there, and reading it fails."""
+        real = self._real(path)
+        self._pinned.setdefault(real, self._content.get(real))
+        if text is not None:
+            self._put(real, text.encode(), self._content.get(real))
+            return
+        (self._root / real).unlink(missing_ok=True)
+        self.make_directory(real)
+        self._content.pop(real, None)
+
+    def unpin(self, path: str) -> None:
+        """Let what was there before stand there again."""
+        real = self._real(path)
+        if (self._root / real).is_dir():
+            (self._root / real).rmdir()
+        before = self._pinned.pop(real, None)
+        if before is not None:
+            self._put(real, before, self._content.get(real))
 
     def make_directory(self, path: str) -> None:
         """Let the directory exist."""
@@ -48,3 +59,20 @@ class TreeWriter:
         below = f"{path}/"
         for known in [known for known in self._content if known.startswith(below)]:
             del self._content[known]
+
+    def _real(self, path: str) -> str:
+        """The same file by the path it is written under: links of sysfs resolved."""
+        return str((self._root.resolve() / path).resolve().relative_to(self._root.resolve()))
+
+    def _put(self, path: str, data: bytes, known: bytes | None) -> None:
+        full = self._root / path
+        if known is None:
+            full.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(full, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            os.pwrite(descriptor, data, 0)
+            if known is None or len(data) < len(known):
+                os.ftruncate(descriptor, len(data))
+        finally:
+            os.close(descriptor)
+        self._content[path] = data

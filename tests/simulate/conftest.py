@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stepped node per test, entered: pynvml shows it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpufeed.simulate.clock import SteppedClock
+from gpufeed.simulate.stepped import SteppedNode
+
+
+@pytest.fixture
+def enter(tmp_path: Path) -> Iterator[Callable[..., SteppedNode]]:
+    with ExitStack() as stack:
+
+        def make(scenario: Any = "healthy", model: str = "h100", gpus: int = 2, **options: Any) -> SteppedNode:
+            node = SteppedNode(scenario, model, gpus, root=tmp_path, clock=SteppedClock(), **options)
+            return stack.enter_context(node)
+
+        yield make
