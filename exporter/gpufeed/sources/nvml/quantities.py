@@ -5,7 +5,6 @@ NVML answers "not available" with all bits set in places, and sick devices have 
 a value outside what hardware can be is no value. The limits are far from every real product on purpose.
 """
 
-import math
 from typing import Final
 
 from gpufeed.units import KIBIBYTE, MEBIBYTE, MEGABYTE, MEGAHERTZ
@@ -25,18 +24,18 @@ _MILLI: Final = 1000.0
 
 def count(raw: float) -> int | None:
     """A cumulative count of anything."""
-    return None if not math.isfinite(raw) or raw < 0 or raw in (_BLANK_32, _BLANK_64) else int(raw)
+    return None if raw == _BLANK_32 else counter_bytes(raw)
 
 
 def counter_bytes(raw: float) -> int | None:
-    """A byte counter that may stand at any 32-bit value."""
-    return None if not math.isfinite(raw) or raw < 0 or raw == _BLANK_64 else int(raw)
+    """A byte counter, which may stand at any 32-bit value. All bits of 64 set are none."""
+    return int(raw) if 0 <= raw < _BLANK_64 else None  # the comparison also drops NaN
 
 
 def counter_bytes_of_kib(raw: float) -> int | None:
     """KiB, cumulative, as bytes."""
     kib = count(raw)
-    return None if kib is None else kib * KIBIBYTE
+    return None if kib is None else counter_bytes(kib * KIBIBYTE)
 
 
 def memory_bytes(raw: float) -> int | None:
@@ -46,7 +45,7 @@ def memory_bytes(raw: float) -> int | None:
 
 def ratio_of_percent(raw: float) -> float | None:
     """Percent as a ratio of 0 to 1."""
-    if not 0 <= raw <= _PERCENT + _PERCENT_SLACK:  # also drops NaN
+    if not 0 <= raw <= _PERCENT + _PERCENT_SLACK:
         return None
     return min(raw / _PERCENT, 1.0)
 
