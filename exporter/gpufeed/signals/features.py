@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one GPU did in an interval, as ratios of what it could: all that the split into states looks at."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from gpufeed.model.fabric import IbCounters
+from gpufeed.model.gpu import GpmInterval, GpuFast, GpuIdentity, GpuSlow, NvlinkTotals
+from gpufeed.model.ids import GpuKey, GpuUuid
+from gpufeed.signals.affinity import PortLimits, ports_of
+from gpufeed.signals.baselines import port_name
+from gpufeed.signals.inventory import holds_memory, is_held
+from gpufeed.signals.jobs import peers_of
+from gpufeed.signals.pcie import ACHIEVABLE, link_bytes_per_s, link_ceiling
+from gpufeed.signals.timeline import lowest
+from gpufeed.signals.view import View
+from gpufeed.units import NS_PER_S
+
+CONFLICT_MARGIN: Final = 0.3
+"""Pipes that work longer than a kernel is resident by this much: one of the two readings is wrong."""
+POWER_IDLE_SHARE: Final = 0.1
+"""Of the limit: what an idle board draws, until its own has been learned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuFeatures:
+    """Means over an interval. None: not known; every ratio is 0 to 1 unless said otherwise."""
+
+    active: float  # a kernel was resident
+    has_gpm: bool = False
+    sm: float | None = None
+    tensor: float | None = None
+    dram: float | None = None
+    memory_utilization: float | None = None
+    power: float | None = None  # between idle and limit
+    nvlink: float | None = None  # of one direction's capacity, the busier one
+    fabric: float | None = None  # of the rate of the port nearest to this GPU
+    has_nvlink: bool = False
+    pcie_receive: float | None = None  # of what is achievable on the link as it is
+    pcie_transmit: float | None = None
+    pcie_bytes_per_s: float | None = None  # both directions
+    thermal: float = 0.0  # share of time
+    power_brake: float = 0.0
+    power_cap: float = 0.0
+    clock: float | None = None  # of the highest, at its lowest in and around the interval
+    is_nvlink_degraded: bool = False
+    is_fabric_degraded: bool = False
+    is_fabric_congested: bool = False
+    is_held: bool | None = None
+    has_peers: bool = False  # another GPU of this node works for the same job
+    peer_sm: float | None = None  # of the busiest of them, per its active time
+    sm_busy_usual: float | None = None
+    tensor_busy_usual: float | None = None
+
+    @property
+    def traffic(self) -> float:
+        """The busier of the two interconnects."""
+        return max(self.nvlink or 0.0, self.fabric or 0.0)
+
+    def per_active(self, value: float | None) -> float:
+        """A share of the interval as a share of its active part."""
+        return min(1.0, (value or 0.0) / self.active) if self.active > 0 else 0.0
+
+    @property
+    def is_contradictory(self) -> bool:
+        """Pipes worked while no kernel was resident."""
+        return max(self.tensor or 0.0, self.sm or 0.0) > self.active + CONFLICT_MARGIN
+
+
+def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatures | None:
+    """What is known of one GPU over an interval; None where it is not known whether a kernel was resident."""
+    gpm = view.mean(GpmInterval, key, began_ns, ended_ns)
+    fast = view.mean(GpuFast, key, began_ns, ended_ns)
+    active = gpm.get("graphics", fast.get("utilization"))
+    if active is None:
+        return None
+    record = view.records.get(key.uuid)
+    identity = record.identity if record is not None else None
+    receive, transmit = gpm.get("pcie_receive"), gpm.get("pcie_transmit")
+    ceiling = _pcie_ceiling(key, identity, view)
+    wide_ns = (began_ns - NS_PER_S, ended_ns + NS_PER_S)
+    fabric, is_congested, is_fabric_degraded = _fabric(key, view, began_ns, ended_ns)
+    nvlink, has_nvlink, is_nvlink_degraded = _nvlink(key, identity, view, gpm, (began_ns, ended_ns))
+    return GpuFeatures(
+        active=active,
+        has_gpm="graphics" in gpm,
+        sm=gpm.get("sm"),
+        tensor=gpm.get("tensor"),
+        dram=gpm.get("dram"),
+        memory_utilization=fast.get("memory_utilization"),
+        power=_power(key, view, *wide_ns),
+        nvlink=nvlink,
+        has_nvlink=has_nvlink,
+        fabric=fabric,
+        pcie_receive=None if receive is None else receive / ceiling,
+        pcie_transmit=None if transmit is None else transmit / ceiling,
+        pcie_bytes_per_s=None if receive is None or transmit is None else receive + transmit,
+        thermal=fast.get("thermal", 0.0),
+        power_brake=fast.get("power_brake", 0.0),
+        power_cap=fast.get("power_cap", 0.0),
+        clock=_clock(key, identity, view, *wide_ns),
+        is_nvlink_degraded=is_nvlink_degraded,
+        is_fabric_degraded=is_fabric_degraded,
+        is_fabric_congested=is_congested,
+        is_held=holds_memory(fast.get("memory_used"), None) or is_held(key.uuid, view.samples),
+        has_peers=bool(peers_of(key.uuid, view)),
+        peer_sm=_peer_sm(key.uuid, view, began_ns, ended_ns),
+        sm_busy_usual=view.baselines.usual("sm_busy", key.uuid),
+        tensor_busy_usual=view.baselines.usual("tensor_busy", key.uuid),
+    )
+
+
+def _pcie_ceiling(key: GpuKey, identity: GpuIdentity | None, view: View) -> float:
+    """What a copy can reach on the link as it is now: a narrowed link is full sooner."""
+    slow: GpuSlow | None = view.latest(GpuSlow, key)
+    link = None if slow is None else link_bytes_per_s(slow.pcie_generation, slow.pcie_width)
+    return ACHIEVABLE * (link if link is not None else link_ceiling(identity))
+
+
+def _power(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> float | None:
+    fast = view.mean(GpuFast, key, began_ns, ended_ns)
+    power, limit = fast.get("power"), fast.get("power_limit")
+    if power is None or limit is None or limit <= 0:
+        return None
+    idle = view.baselines.usual("power_idle", key.uuid) or POWER_IDLE_SHARE * limit
+    return min(1.0, max(0.0, (power - idle) / (limit - idle))) if limit > idle else None
+
+
+def _clock(key: GpuKey, identity: GpuIdentity | None, view: View, began_ns: int, ended_ns: int) -> float | None:
+    clock = lowest(view.line(GpuFast, key), "sm_clock", began_ns, ended_ns)
+    if clock is None or identity is None or not identity.sm_clock_max_hz:
+        return None
+    return clock / identity.sm_clock_max_hz
+
+
+def _nvlink(
+    key: GpuKey, identity: GpuIdentity | None, view: View, gpm: dict[str, float], interval: tuple[int, int]
+) -> tuple[float | None, bool, bool]:
+    """Share of capacity, whether there are links at all, and whether some are down."""
+    totals: NvlinkTotals | None = view.latest(NvlinkTotals, key)
+    links = (totals.links if totals is not None else None) or (identity.nvlink_links if identity is not None else None)
+    up = totals.links_up if totals is not None else None
+    is_degraded = bool(links and up is not None and 0 < up < links)
+    means = view.mean(NvlinkTotals, key, *interval)
+    rate = max(
+        (
+            value
+            for value in (
+                means.get("receive"),
+                means.get("transmit"),
+                gpm.get("nvlink_receive"),
+                gpm.get("nvlink_transmit"),
+            )
+            if value is not None
+        ),
+        default=None,
+    )
+    speed = identity.nvlink_speed_bytes_per_s if identity is not None else None
+    if rate is None or not links or not speed:
+        return None, bool(links), is_degraded
+    return min(1.0, rate / (links * speed)), True, is_degraded
+
+
+def _fabric(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> tuple[float | None, bool, bool]:
+    """Share of the rate of the nearest ports, whether packets are held back there, whether a port is degraded."""
+    limits = ports_of(key.uuid, view)
+    busiest, is_congested = None, False
+    for limit in limits:
+        means = view.mean(IbCounters, limit.port, began_ns, ended_ns)
+        moved = max(means.get("receive", -1.0), means.get("transmit", -1.0))
+        if moved >= 0 and limit.bytes_per_s:
+            busiest = max(busiest or 0.0, min(1.0, moved / limit.bytes_per_s))
+        is_congested = is_congested or _is_congested(limit, view, means)
+    return busiest, is_congested, any(limit.is_degraded for limit in limits)
+
+
+CONGESTED_FACTOR: Final = 3.0
+
+
+def _is_congested(limit: PortLimits, view: View, means: dict[str, float]) -> bool:
+    usual = view.baselines.usual("wait_per_byte", port_name(limit.port))
+    sent, wait = means.get("transmit", 0.0), means.get("wait", 0.0)
+    return usual is not None and sent > 0 and wait / sent >= CONGESTED_FACTOR * usual
+
+
+def _peer_sm(uuid: GpuUuid, view: View, began_ns: int, ended_ns: int) -> float | None:
+    found = []
+    for peer in peers_of(uuid, view):
+        gpm = view.mean(GpmInterval, GpuKey(peer), began_ns, ended_ns)
+        if gpm.get("graphics", 0.0) > 0 and "sm" in gpm:
+            found.append(min(1.0, gpm["sm"] / gpm["graphics"]))
+    return max(found, default=None)
