@@ -19,18 +19,20 @@ HW_THERMAL: Final = 0x40
 HW_POWER_BRAKE: Final = 0x80
 """nvmlClocksEventReasonHwPowerBrakeSlowdown: a signal from the power supply or the rack."""
 
-RECOVERY_ACTIONS: Final[Mapping[int, tuple[str, str]]] = MappingProxyType(
+RECOVERY_ACTIONS: Final[Mapping[int, Finding]] = MappingProxyType(
     {
-        1: ("a GPU reset", "gpu_reset"),
-        2: ("a reboot of the node", "node_reboot"),
-        3: ("a drain of peer-to-peer work", "drain"),
-        4: ("a drain and a reset", "drain"),
-        5: ("a recovery of IMEX", "investigate"),
-        6: ("a bus reset", "gpu_reset"),
-        7: ("a reboot of the system", "node_reboot"),
+        1: Finding(2, "a GPU reset", "gpu_reset"),
+        2: Finding(2, "a reboot of the node", "node_reboot"),
+        3: Finding(1, "a drain of peer-to-peer work", "drain"),
+        4: Finding(1, "a drain and a reset", "drain"),
+        5: Finding(1, "a recovery of IMEX", "investigate"),
+        6: Finding(2, "a bus reset", "gpu_reset"),
+        7: Finding(2, "a reboot of the system", "node_reboot"),
     }
 )
-"""Values of NVML field 230 (nvmlDeviceGpuRecoveryAction_t): what the driver asks for, as text and as our action."""
+"""Values of NVML field 230 (nvmlDeviceGpuRecoveryAction_t): what the driver asks for. Work that runs may end first
+where it asks for a drain.
+"""
 
 BUSY_RATIO: Final = 0.5
 """Links run slowly to save power while nothing is asked of them; above this they should be at full speed."""
@@ -71,8 +73,8 @@ def recovery_action(gpu: GpuRecord, state: NodeState, _: Latches) -> Finding | N
         return None
     if action == 0:
         return OK
-    text, word = RECOVERY_ACTIONS.get(action, (f"recovery action {action}", "investigate"))
-    return Finding(2, f"the driver asks for {text} of GPU {gpu.index}", word)
+    asked = RECOVERY_ACTIONS.get(action, Finding(2, f"recovery action {action}", "investigate"))
+    return Finding(asked.level, f"the driver asks for {asked.reason}: GPU {gpu.index}", asked.action)
 
 
 def xid(gpu: GpuRecord, state: NodeState, latches: Latches) -> Finding | None:
@@ -83,7 +85,8 @@ def xid(gpu: GpuRecord, state: NodeState, latches: Latches) -> Finding | None:
             return None
         of = classify(latch.xid)
         return Finding(latch.level, f"XID {latch.xid} on GPU {gpu.index}: {of.meaning}", of.action, latch.since_ns)
-    return OK if gpu.uuid in state.xids and answers(state, gpu) else None
+    events = state.inputs.get(("xid", gpu.uuid))
+    return OK if events is not None and events.state == "available" and answers(state, gpu) else None
 
 
 def hw_thermal(gpu: GpuRecord, state: NodeState, _: Latches) -> Finding | None:

@@ -89,9 +89,8 @@ def forget_port(latches: Latches, port: IbPortKey) -> Latches:
 
 def holds(latches: Latches, verdict: Verdict) -> bool:
     """Whether a latch still stands behind a verdict of `xid` or `lost` that one was behind."""
-    if not isinstance(verdict.subject, GpuKey):
-        return False
-    return verdict.subject.uuid in (latches.xids if verdict.check == "xid" else latches.lost)
+    held = latches.xids if verdict.check == "xid" else latches.lost
+    return verdict.subject in {GpuKey(uuid) for uuid in held}
 
 
 def is_of_this_boot(latches: Latches, state: NodeState) -> bool:
