@@ -74,12 +74,20 @@ def test_whole_devices_count_once_by_their_names() -> None:
 
 def test_whole_devices_count_once_by_what_sysfs_lists() -> None:
     whole = {"sda", "nvme0n1", "vda", "cciss!c0d0", "loop0", "dm-0", "md0", "zram0"}
-    leaves = leaf_disks(parse_diskstats(FOUR_KERNELS).rows, whole, stacked={"vda"})
+    leaves = leaf_disks(parse_diskstats(FOUR_KERNELS).rows, whole, left_out={"vda"})
     assert [leaf.name for leaf in leaves] == ["sda", "nvme0n1", "cciss!c0d0"]
+
+
+def test_a_whole_device_named_like_a_partition_is_whole_where_sysfs_says_so() -> None:
+    assert [leaf.name for leaf in leaf_disks([disk("xvda"), disk("xvda1")], {"xvda", "xvda1"})] == ["xvda", "xvda1"]
 
 
 def test_a_partition_whose_disk_is_not_listed_stands_for_itself() -> None:
     assert [leaf.name for leaf in leaf_disks([disk("xvda1"), disk("mmcblk0p1")])] == ["xvda1", "mmcblk0p1"]
+
+
+def test_a_network_disk_slot_that_was_never_used_is_no_device() -> None:
+    assert [leaf.name for leaf in leaf_disks([disk("nbd0"), disk("nbd1", reads=1)])] == ["nbd1"]
 
 
 def test_multipath_head_without_counts_takes_the_sum_of_its_paths() -> None:

@@ -45,19 +45,20 @@ def parse_diskstats(data: bytes) -> Parsed[DiskStats]:
 
 
 def leaf_disks(
-    disks: Iterable[DiskStats], whole: Collection[str] | None = None, stacked: Collection[str] = ()
+    disks: Iterable[DiskStats], whole: Collection[str] = (), left_out: Collection[str] = ()
 ) -> tuple[DiskStats, ...]:
     """Devices whose work may be added up: each byte is counted once.
 
-    Not partitions (not in `whole`, the names in /sys/block; by their names where that is None), not devices made of
-    others (dm, md, and `stacked`), not memory or optical drives. Paths of an NVMe multipath head count as the head.
+    Not partitions (by their names, but nothing that is in `whole`, the names in /sys/block), not devices made of others
+    (dm, md, and what the caller knows to be `left_out`), not memory or optical drives. Paths of an NVMe multipath head
+    count as the head.
     """
-    rows = [disk for disk in disks if not _OVER_OTHERS.match(disk.name) and disk.name not in stacked]
+    rows = [disk for disk in disks if not _is_no_device(disk) and disk.name not in left_out]
     names = {disk.name for disk in rows}
     leaves: dict[str, list[DiskStats]] = {}
     for disk in rows:
         path = _PATH.fullmatch(disk.name)
-        is_whole = disk.name in whole if whole is not None else not _is_partition(disk.name, names)
+        is_whole = disk.name in whole or not _is_partition(disk.name, names)
         if path or is_whole:
             leaves.setdefault("".join(path.groups()) if path else disk.name, []).append(disk)
     return tuple(_one(name, rows) for name, rows in leaves.items())
@@ -81,6 +82,12 @@ def _parse_line(line: bytes) -> DiskStats:
         busy_s=value[9] / MS_PER_S,
         queue_s=value[10] / MS_PER_S,
     )
+
+
+def _is_no_device(disk: DiskStats) -> bool:
+    """Made of others or of memory; or one of the many slots for network disks, and never used."""
+    is_free_slot = disk.name.startswith("nbd") and disk.reads == disk.writes == 0
+    return is_free_slot or _OVER_OTHERS.match(disk.name) is not None
 
 
 def _is_partition(name: str, names: Collection[str]) -> bool:

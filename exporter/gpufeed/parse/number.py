@@ -15,6 +15,7 @@ from gpufeed.errors import ParseError
 MAX_COUNT: Final = 2**64 - 1
 """The widest counter the kernel prints, and the widest integer that may cross the wire."""
 
+_MAX_DIGITS: Final = 20
 _MIN_INTEGER: Final = -(2**63)
 _DECIMAL: Final = re.compile(rb"[+-]?[0-9]{1,20}")
 _HEXADECIMAL: Final = re.compile(rb"0[xX][0-9a-fA-F]{1,16}")
@@ -58,8 +59,7 @@ def counts(words: Sequence[bytes], at_least: int, where: str = "") -> tuple[int,
     """The words as counts, at least so many. Raises ParseError."""
     if len(words) < at_least:
         raise ParseError(f"at least {at_least} counts", b" ".join(words), where)
-    joined = b"".join(words)
-    if not joined.isdigit() or max(map(len, words)) > 20:  # noqa: PLR2004 - digits of MAX_COUNT
+    if not (b"".join(words).isdigit() and max(map(len, words)) <= _MAX_DIGITS):
         raise ParseError("counts", b" ".join(words), where)
     values = tuple(map(int, words))
     if max(values) > MAX_COUNT:

@@ -57,8 +57,8 @@ class BlockReader:
         self._file = HeldFile(desk.config.procfs, "diskstats", desk)
         self._statuses = Statuses()
         self._seen: tuple[str, ...] | None = None
-        self._whole: frozenset[str] | None = None
-        self._stacked: frozenset[str] = frozenset()
+        self._whole: frozenset[str] = frozenset()
+        self._left_out: frozenset[str] = frozenset()
 
     def read(self, group: GroupName) -> Outcome:
         """`block.fast`: a StorageCounters per disk; `block.slow`: a StorageInfo. Ordered as the kernel lists them."""
@@ -72,7 +72,7 @@ class BlockReader:
         for reject in parsed.rejects:
             gathering.fail("diskstats", reject)
         self._learn(tuple(disk.name for disk in parsed.rows))
-        disks = leaf_disks(parsed.rows, self._whole, self._stacked)
+        disks = leaf_disks(parsed.rows, self._whole, self._left_out)
         taken = [disk for disk in disks if self._selection.takes(disk.name)]
         gathering.samples.extend(map(_counters if group == FAST else self._info, taken))
         gathering.say(InputStatus("block", "", "available"))
@@ -88,12 +88,12 @@ class BlockReader:
             return
         self._seen = names
         try:
-            whole = self._sys.names("block")
+            self._whole = frozenset(self._sys.names("block"))
         except SourceError:
-            self._whole, self._stacked = None, frozenset()  # names alone have to do
-            return
-        self._whole = frozenset(name for name in whole if self._text(name, "size") != _NO_MEDIUM)
-        self._stacked = frozenset(name for name in self._whole if self._is_stacked(name))
+            self._whole = frozenset()  # names alone have to do
+        self._left_out = frozenset(
+            name for name in self._whole if self._text(name, "size") == _NO_MEDIUM or self._is_stacked(name)
+        )
 
     def _is_stacked(self, name: str) -> bool:
         try:

@@ -10,7 +10,7 @@ import re
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from gpufeed.errors import Absent, Broken, SourceError
 from gpufeed.model.desired import ProbeConfig
@@ -78,16 +78,17 @@ class ExtraReader:
         self._desk.call = f"import {found.value}"
         try:
             loaded = found.load()
-            return loaded() if isinstance(loaded, type) else loaded
+            source: Source = loaded() if isinstance(loaded, type) else loaded
         except _FOREIGN_ERRORS as error:
             raise Broken(f"{found.value} cannot be loaded: {error!r}") from error
+        return source
 
     def _plans(self, source: Source) -> tuple[LanePlan, ...]:
         """The source's lanes, each under its name and behind the gate. Raises Broken."""
         name = self._spec.name
         self._desk.call = f"plan of {name}"
         try:
-            return tuple(gated(name, plan) for plan in source.plan(structs.replace(self._spec.config)))
+            return tuple(gated(name, plan) for plan in source.plan(self._spec.config))
         except _FOREIGN_ERRORS as error:
             raise Broken(f"the lanes of {name} cannot be planned: {error!r}") from error
 

@@ -75,12 +75,11 @@ class GatedReader:
         passed: dict[object, Extension] = {}
         refused: dict[str, str] = {}
         for sample in outcome.samples:
-            reason = self._objection(sample, passed)
-            if reason:
-                refused.setdefault(reason, f"{sample!r:.120}")
-            elif isinstance(sample, Extension):
-                clean = _cleaned(sample)
+            try:
+                clean = self._admit(sample, passed)
                 passed[clean.subject] = clean
+            except ValueError as error:
+                refused.setdefault(str(error), f"{sample!r:.120}")
         failures = [
             DeviceFailure(device=self._source, reason="broken", detail=f"{why}: {what}")
             for why, what in refused.items()
@@ -96,12 +95,23 @@ class GatedReader:
         """Close the reader behind."""
         self._reader.close()
 
-    def _objection(self, sample: object, passed: dict[object, Extension]) -> str:
-        """Why a sample may not pass; empty: it may."""
+    def _admit(self, sample: object, passed: dict[object, Extension]) -> Extension:
+        """The sample, cleaned. Raises ValueError with the reason why it may not pass."""
         if not isinstance(sample, Extension):
-            return "a sample that is no Extension"
+            raise ValueError("a sample that is no Extension")  # noqa: TRY004 - one of many reasons, all for the same ear
+        _refuse(self._objections(sample))
+        clean = _cleaned(sample)
+        _refuse(
+            (
+                (clean.subject in passed, "the same metric and labels twice"),
+                (len(passed) >= MAX_SAMPLES, f"more than {MAX_SAMPLES} samples"),
+            )
+        )
+        return clean
+
+    def _objections(self, sample: Extension) -> Iterable[tuple[bool, str]]:
         names = [name for name, _ in sample.labels]
-        rules = (
+        return (
             (sample.source != self._source, "another source's name"),
             (_METRIC.fullmatch(sample.metric) is None, "not a lower-case metric name"),
             (sample.is_counter != sample.metric.endswith("_total"), "_total stands on counters, and only there"),
@@ -110,14 +120,17 @@ class GatedReader:
             (not _PROMETHEUS_OWNS.isdisjoint(names), "a label that Prometheus owns"),
             (len(set(names)) != len(names), "a label twice"),
             (not _is_number(sample.value), "a value that is no finite number"),
-            (_cleaned(sample).subject in passed, "the same metric and labels twice"),
-            (len(passed) >= MAX_SAMPLES, f"more than {MAX_SAMPLES} samples"),
         )
-        return next((reason for is_wrong, reason in rules if is_wrong), "")
 
     def _renamed(self, inputs: Iterable[InputStatus]) -> Iterable[InputStatus]:
         for status in inputs:
             yield InputStatus(f"extra:{self._source}", status.input, status.state, status.reason, status.fix)
+
+
+def _refuse(objections: Iterable[tuple[bool, str]]) -> None:
+    for is_wrong, reason in objections:
+        if is_wrong:
+            raise ValueError(reason)
 
 
 def _is_number(value: object) -> bool:
