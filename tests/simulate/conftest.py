@@ -17,7 +17,9 @@ def enter(tmp_path: Path) -> Iterator[Callable[..., SteppedNode]]:
     with ExitStack() as stack:
 
         def make(scenario: Any = "healthy", model: str = "h100", gpus: int = 2, **options: Any) -> SteppedNode:
+            keeps_trees = options.pop("keeps_trees", False)
             node = SteppedNode(scenario, model, gpus, root=tmp_path, clock=SteppedClock(), **options)
+            node.keeps_trees = keeps_trees
             return stack.enter_context(node)
 
         yield make

@@ -126,7 +126,9 @@ class BlockWriter:
         self._sequence = 0
 
     def write(self, header: Header, records: Sequence[Record], faults: bytes) -> None:
-        """Everything at once; readers see all of it or nothing."""
+        """Everything at once; readers see all of it or nothing. Raises ValueError for too many faults."""
+        if len(faults) > FAULT_BYTES:
+            raise ValueError(f"faults take {len(faults)} bytes, there is room for {FAULT_BYTES}")
         # A stopped reader must not see half: odd sequence first, even last. Stores of one thread reach other
         # processors in order on x86-64; elsewhere a torn read would show as an odd or moved sequence at worst late.
         _SEQUENCE.pack_into(self._map, _SEQUENCE_AT, self._sequence + 1)

@@ -2,6 +2,7 @@
 """A simulated node on disk: its truth, kept in the block that the NVML face reads, and in the trees beside it."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from gpufeed.model.desired import ProbeConfig, SimulatedNode
@@ -18,7 +19,7 @@ class DiskNode:
 
     def __init__(self, truth: NodeTruth, root: Path, block_path: Path, *, period_ns: int) -> None:
         self.truth = truth
-        self.trees = Trees(root, truth)
+        self._root = root
         # the block takes its name with its first content: where it is, it can be read
         self._block_path = block_path
         self._unfinished: Path | None = block_path.with_name(f"{block_path.name}.new")
@@ -53,6 +54,11 @@ class DiskNode:
     def write_trees(self, wall_ns: int) -> None:
         """Put the truth of now where the readers of sysfs and procfs look."""
         self.trees.write(wall_ns)
+
+    @cached_property
+    def trees(self) -> Trees:
+        """The trees; what of them does not change is written when they are first asked for."""
+        return Trees(self._root, self.truth)
 
     def close(self) -> None:
         """Let go of the block; its file stays."""

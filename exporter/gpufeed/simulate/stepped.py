@@ -37,16 +37,18 @@ class SteppedNode:
     ) -> None:
         told = SCENARIOS[scenario] if isinstance(scenario, str) else scenario
         self.clock = clock
+        self.keeps_trees = True  # false before it is entered: no trees, and a node that is there sooner
         self.faults: tuple[Fault, ...] = ()
         self._root = root
         (root / "run").mkdir(parents=True, exist_ok=True)
         truth = make_truth(told, MODELS[model], gpus, driver_version)
         self._node = DiskNode(truth, root, root / _BLOCK, period_ns=0)
         self._face: Face | None = None
-        self._write()
+        self._write_block()
 
     def __enter__(self) -> Self:
         self._face = install(str(self._root / _BLOCK))
+        self._write()
         return self
 
     def __exit__(
@@ -112,5 +114,9 @@ class SteppedNode:
         return bool(hung)
 
     def _write(self) -> None:
+        self._write_block()
+        if self.keeps_trees:
+            self._node.write_trees(self.clock.wall_ns())
+
+    def _write_block(self) -> None:
         self._node.write_block(self.clock.monotonic_ns(), self.clock.wall_ns(), self.faults)
-        self._node.write_trees(self.clock.wall_ns())

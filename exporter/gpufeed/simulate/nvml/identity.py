@@ -64,6 +64,11 @@ def _pci(gpu: Gpu, out: Any) -> None:
     info.pciSubSystemId = board.model.pci_subsystem
 
 
+@TABLE.device("nvmlDeviceGetIndex", UINT_P)
+def _index(gpu: Gpu, out: Any) -> None:
+    out[0] = gpu.index
+
+
 @TABLE.device("nvmlDeviceGetMinorNumber", UINT_P)
 def _minor(gpu: Gpu, out: Any) -> None:
     out[0] = gpu.index

@@ -45,6 +45,10 @@ def write_disks(tree: TreeWriter) -> None:
         tree.write(f"{disk.path}/size", f"{7_501_476_528 if disk.name != 'loop0' else 0}\n")
         tree.write(f"{disk.path}/queue/logical_block_size", "512\n")
         tree.write(f"{disk.path}/queue/rotational", "0\n")
+        controller = disk.path.rpartition("/")[0]
+        if controller.startswith(_NVME):
+            tree.write(f"{controller}/model", "Simulated NVMe 3.84TB                  \n")
+            tree.link(f"{disk.path}/device", controller)
         tree.make_directory(f"{disk.path}/holders")
         tree.make_directory(f"{disk.path}/slaves")
         for slave in disk.slaves:
