@@ -9,7 +9,7 @@ import pytest
 from exposition import nodes
 from exposition.reading import rows_of
 from gpufeed.model.frame import FrameTime
-from gpufeed.model.gpu import GpmInterval, GpuFast, GpuProcesses, GpuSlow
+from gpufeed.model.gpu import GpmInterval, GpuFast, GpuProcesses, GpuSlow, PcieBytes
 from gpufeed.model.ids import GpuUuid
 from gpufeed.model.state import CAUSES, Attribution, GpuRecord, GpuTotals, NodeState, StateCause
 
@@ -208,6 +208,17 @@ def test_where_a_board_is_split_its_instances_have_rows_and_it_has_none() -> Non
     assert [labels for labels, _ in rows_of(state, "gpufeed_gpu_tracked_seconds_total")] == [sliced]
     states = rows_of(state, "gpufeed_gpu_state_seconds_total")
     assert {labels["gpu_instance"] for labels, _ in states} == {"1"}
+
+
+def test_totals_vanish_with_the_readings_they_are_made_of() -> None:
+    totals = GpuTotals(engine_active_s={"sm": 1.0}, pipe_active_s={"hmma": 1.0}, pcie_receive_bytes=9.0)
+    silent = replace(bare(a=nodes.record(0)), gpu_totals={nodes.key(0): totals})
+    names = ("gpu_engine_active_seconds_total", "gpu_pipe_active_seconds_total", "gpu_pcie_receive_bytes_total")
+    assert [rows_of(silent, f"gpufeed_{name}") for name in names] == [[], [], []]
+    counting = nodes.with_samples(silent, PcieBytes(gpu=nodes.key(0), receive_bytes=1))
+    assert [len(rows_of(counting, f"gpufeed_{name}")) for name in names] == [0, 0, 1]
+    sampling = nodes.with_samples(silent, GpmInterval(gpu=nodes.key(0), began_ns=0, ended_ns=1))
+    assert [len(rows_of(sampling, f"gpufeed_{name}")) for name in names] == [1, 1, 1]
 
 
 def attributed(spent: dict[StateCause, int]) -> NodeState:

@@ -13,7 +13,7 @@ from gpufeed.model.state import NodeState
 
 def families(state: NodeState) -> Iterator[Family]:
     """Engine and pipe seconds, then ratios."""
-    totals = rows.slices(state, state.gpu_totals)
+    totals = rows.slices(state, rows.fresh_totals(state, GpmInterval))
     engines = [((*key, name), value) for key, total in totals for name, value in total.engine_active_s.items()]
     yield Family(gpm.GPU_ENGINE_ACTIVE_SECONDS_TOTAL, without_split_boards(engines))
     pipes = [((*key, name), value) for key, total in totals for name, value in total.pipe_active_s.items()]

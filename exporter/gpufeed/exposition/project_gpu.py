@@ -9,7 +9,7 @@ from gpufeed.exposition import rows
 from gpufeed.exposition.family import Family
 from gpufeed.exposition.rows import family, slice_family, text
 from gpufeed.health.in_use import is_gpu_in_use
-from gpufeed.model.gpu import DriverInfo, GpuFast, GpuIdentity, GpuProcesses, GpuSlow
+from gpufeed.model.gpu import DriverInfo, GpmInterval, GpuFast, GpuIdentity, GpuProcesses, GpuSlow, PcieBytes
 from gpufeed.model.state import NodeState
 from gpufeed.units import seconds
 
@@ -105,7 +105,8 @@ def _clock_events(fast: rows.Labelled[GpuFast]) -> Iterator[Family]:
 
 
 def _pcie(state: NodeState) -> Iterator[Family]:
-    totals = [(labels[:2], total) for labels, total in rows.slices(state, state.gpu_totals) if not labels[2]]
+    fresh = rows.slices(state, rows.fresh_totals(state, PcieBytes, GpmInterval))
+    totals = [(labels[:2], total) for labels, total in fresh if not labels[2]]
     yield family(gpu.GPU_PCIE_RECEIVE_BYTES_TOTAL, totals, lambda total: total.pcie_receive_bytes)
     yield family(gpu.GPU_PCIE_TRANSMIT_BYTES_TOTAL, totals, lambda total: total.pcie_transmit_bytes)
     slow = rows.boards(state, GpuSlow)

@@ -7,8 +7,8 @@ from gpufeed.catalogue import self as own
 from gpufeed.exposition.family import Family
 from gpufeed.exposition.rows import family, text
 from gpufeed.exposition.server_facts import ServerFacts
-from gpufeed.model.frame import LaneStatus
 from gpufeed.model.state import NodeState
+from gpufeed.signals.lanes import stuck_seconds
 from gpufeed.units import seconds
 
 
@@ -55,7 +55,7 @@ def _lanes(state: NodeState, server: ServerFacts) -> Iterator[Family]:
     now_ns = state.time.monotonic_ns
     yield Family(
         own.LANE_STUCK_SECONDS,
-        [((lane.lane, text(lane.gpu), text(lane.uuid)), _stuck_s(lane, now_ns)) for lane in lanes],
+        [((lane.lane, text(lane.gpu), text(lane.uuid)), stuck_seconds(lane, now_ns)) for lane in lanes],
     )
     yield Family(own.LANE_BUSY_SECONDS_TOTAL, [((lane.lane,), seconds(lane.busy_ns)) for lane in lanes])
     fast = {
@@ -68,12 +68,6 @@ def _lanes(state: NodeState, server: ServerFacts) -> Iterator[Family]:
             ((lane.lane,), server.fast_period_s) for lane in lanes if lane.fast_period_ns is None and lane.lane in fast
         ],
     )
-
-
-def _stuck_s(lane: LaneStatus, now_ns: int) -> float:
-    if lane.busy_since_ns is None or now_ns - lane.busy_since_ns < lane.stuck_after_ns:
-        return 0.0
-    return seconds(now_ns - lane.busy_since_ns)
 
 
 def _probe(state: NodeState, server: ServerFacts) -> Iterator[Family]:

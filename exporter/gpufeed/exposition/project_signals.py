@@ -68,4 +68,5 @@ def _health(state: NodeState) -> Iterator[Family]:
                 own.rows.append(((check,), level))
             case unreachable:
                 assert_never(unreachable)
-    yield from (gpus, ports, storage, host, own)
+    for found in (gpus, ports, storage, host, own):
+        yield Family(found.definition, sorted(found.rows))

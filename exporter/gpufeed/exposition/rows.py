@@ -8,7 +8,7 @@ from gpufeed.catalogue.define import MetricDef
 from gpufeed.exposition.family import Family, Labels, Row
 from gpufeed.model.ids import GpuKey
 from gpufeed.model.sample import Sample
-from gpufeed.model.state import GpuRecord, NodeState
+from gpufeed.model.state import GpuRecord, GpuTotals, NodeState
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Sample)
@@ -37,6 +37,12 @@ def slices(state: NodeState, things: Mapping[GpuKey, T]) -> Labelled[T]:
     known = [(state.gpus[key.uuid].index, key, thing) for key, thing in things.items() if key.uuid in state.gpus]
     known.sort(key=lambda item: (item[0], item[1].uuid, _place(item[1].gi), _place(item[1].ci)))
     return [((str(index), key.uuid, text(key.gi), text(key.ci)), thing) for index, key, thing in known]
+
+
+def fresh_totals(state: NodeState, *kinds: type[Sample]) -> Mapping[GpuKey, GpuTotals]:
+    """What the server adds up, of GPUs with a fresh sample of one of `kinds`: one that cannot grow is stale."""
+    fresh = {key for kind in kinds for key in state.latest(kind)}
+    return {key: total for key, total in state.gpu_totals.items() if key in fresh}
 
 
 def family(definition: MetricDef, things: Iterable[tuple[Labels, T]], read: Callable[[T], float | None]) -> Family:

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios of the simulated node, told to their end through the real sources and the real fold."""
+
+from pathlib import Path
+
+from gpufeed.clock import read_frame_time
+from gpufeed.model.state import NodeState
+from gpufeed.probe.inline import InlineProbe
+from gpufeed.simulate.clock import SteppedClock
+from gpufeed.simulate.stepped import SteppedNode
+from gpufeed.sources.builtin import BUILTIN
+from gpufeed.step import Settings, initial, step
+from gpufeed.units import NS_PER_MS, NS_PER_S
+
+TICK_NS = 250 * NS_PER_MS
+
+
+def tell(scenario: str, for_s: int, root: Path, *, gpus: int = 2) -> NodeState:
+    """The state of a node after so many seconds of a scenario."""
+    clock = SteppedClock()
+    node = initial(Settings(), read_frame_time(clock))
+    with SteppedNode(scenario, "h100", gpus, root=root, clock=clock) as simulated:
+        probe = InlineProbe(simulated.config(), BUILTIN, clock, simulated.is_blocked)
+        for _ in range(for_s * NS_PER_S // TICK_NS):
+            simulated.advance(TICK_NS)
+            node = step(node, probe.tick())
+        probe.close()
+    return node.state
