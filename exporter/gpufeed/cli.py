@@ -1,7 +1,104 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: which command, which flags; no logic."""
+"""The command line: which command, which flags; no logic, and nothing imported that the command does not need."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Final
+
+import gpufeed
+from gpufeed.errors import ConfigError
+
+EXIT_OK: Final = 0
+EXIT_BAD_CONFIG: Final = 2
+EXIT_NOT_BOUND: Final = 3
+
+_DESCRIPTION: Final = "Says, for every GPU of a node and all of its time, whether it was fed, and if not, why."
 
 
-def main() -> int:
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A command: its module in `commands`, one line of help, and its own flags."""
+
+    module: str
+    help: str
+    add_flags: Callable[[argparse.ArgumentParser], None]
+
+    def load(self) -> ModuleType:
+        """The module, imported now."""
+        return importlib.import_module(f"gpufeed.commands.{self.module}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command named by the arguments; the return value is the exit code."""
-    return 0
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    command: _Command | None = getattr(arguments, "command", None)
+    if command is None:
+        parser.print_help()
+        return EXIT_OK
+    try:
+        code: int = command.load().run(arguments)
+    except ConfigError as error:
+        for problem in error.problems:
+            sys.stderr.write(f"gpufeed: {problem}\n")
+        return EXIT_BAD_CONFIG
+    except BrokenPipeError:  # `gpufeed once | head`
+        sys.stderr.close()
+        return EXIT_OK
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="gpufeed", description=_DESCRIPTION, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"gpufeed {gpufeed.__version__}")
+    listed = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, command in _COMMANDS.items():
+        one = listed.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
+        one.set_defaults(command=command)
+        command.add_flags(one)
+    return parser
+
+
+def _config_flags(parser: argparse.ArgumentParser) -> None:
+    from gpufeed.config.flags import add_flags  # noqa: PLC0415 only commands that read a configuration need YAML
+
+    add_flags(parser)
+
+
+def _demo_flags(parser: argparse.ArgumentParser) -> None:
+    _config_flags(parser)
+    parser.add_argument("--scenario", default="healthy", help="The story the simulated node tells.")
+    parser.add_argument("--gpus", type=int, default=8, help="GPUs of the simulated node, 1 to 16.")
+    parser.add_argument("--model", default="h100", help="Their model.")
+
+
+def _once_flags(parser: argparse.ArgumentParser) -> None:
+    _config_flags(parser)
+    parser.add_argument("--format", choices=("text", "openmetrics", "json"), default="text", help="Form of the output.")
+
+
+def _check_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", nargs="?", help="Configuration file.")
+    parser.add_argument("--reference", action="store_true", help="Print every key with its default instead.")
+
+
+def _rules_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config.file", dest="config_file", metavar="FILE", help="Configuration file.")
+
+
+def _metrics_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("markdown", "json"), default="markdown", help="Form of the output.")
+
+
+_COMMANDS: Final = {
+    "run": _Command("run", "Run the daemon.", _config_flags),
+    "demo": _Command("demo", "Run the daemon over a simulated node.", _demo_flags),
+    "once": _Command("once", "Collect once and print everything that this node can say.", _once_flags),
+    "check-config": _Command("check_config", "Say what is wrong with a configuration file.", _check_flags),
+    "rules": _Command("rules", "Print the alert rules for Prometheus.", _rules_flags),
+    "metrics": _Command("metrics", "Print every metric there is.", _metrics_flags),
+}

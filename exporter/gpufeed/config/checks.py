@@ -2,12 +2,12 @@
 """What one key cannot see by itself: names that must exist elsewhere, and keys that must fit one another."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, get_args
 
 from gpufeed.config.decode import suggest
 from gpufeed.config.keys import every_key, value_at
 from gpufeed.config.schema import Config, Receiver
-from gpufeed.model.ids import COLLECTORS
+from gpufeed.model.ids import COLLECTORS, StorageKind
 
 _NO_WEB_CONFIG: Final = (
     "this version cannot serve TLS or ask for a password yet, and does not start as if it could;"
@@ -19,6 +19,7 @@ _SPEEDS: Final = ("fast", "slow", "rare", "events")
 def contradictions(config: Config) -> Iterator[tuple[str, str]]:
     """Every (dotted key, what is wrong with it)."""
     yield from _periods(config)
+    yield from _capacities(config)
     yield from _receivers("alerting.alertmanagers", config.alerting.alertmanagers)
     yield from _receivers("alerting.webhooks", config.alerting.webhooks)
     if not config.web.listen_addresses and not config.web.systemd_socket:
@@ -42,6 +43,13 @@ def _periods(config: Config) -> Iterator[tuple[str, str]]:
         yield f"sampling.periods.{group}", f"no such group{suggest(group, known)}"
     if config.sampling.slow_period < config.sampling.fast_period:
         yield "sampling.slow_period", "is shorter than sampling.fast_period"
+
+
+def _capacities(config: Config) -> Iterator[tuple[str, str]]:
+    for name in config.storage.capacity:
+        kind, colon, target = name.partition(":")
+        if not (colon and target) or kind not in get_args(StorageKind):
+            yield f"storage.capacity.{name}", f"expected KIND:TARGET{suggest(kind, get_args(StorageKind))}"
 
 
 def _receivers(at: str, receivers: tuple[Receiver, ...]) -> Iterator[tuple[str, str]]:

@@ -142,7 +142,7 @@ class InfinibandCollector(Struct, frozen=True, kw_only=True):
     enabled: Annotated[bool, key("Read it.")] = True
     include: Annotated[Regex, key("Devices to read.")] = ".*"
     exclude: Annotated[Regex, key("Devices to leave out.")] = "^(smi|scif)"
-    expected_rate_gbps: Annotated[float | None, key("Gbit/s every port must run at.", gt=0, not_yet=True)] = None
+    expected_rate_gbps: Annotated[float | None, key("Gbit/s every port must run at.", gt=0)] = None
 
 
 class BlockCollector(Struct, frozen=True, kw_only=True):
@@ -206,9 +206,9 @@ class Capacity(Struct, frozen=True, kw_only=True):
 class Storage(Struct, frozen=True, kw_only=True):
     """What is known of the storage."""
 
-    capacity: Annotated[
-        dict[str, Capacity], key('By kind and target, such as "nfs:/data": {read: 5.0e9}.', not_yet=True)
-    ] = field(default_factory=dict)
+    capacity: Annotated[dict[str, Capacity], key('By kind and target, such as "nfs:/data": {read: 5.0e9}.')] = field(
+        default_factory=dict
+    )
 
 
 class Jobs(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A configuration that is right in itself and names only alerts and metrics that exist."""
+
+import socket
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gpufeed.alerting import site
+from gpufeed.catalogue import METRICS
+from gpufeed.config.decode import suggest
+from gpufeed.config.fingerprint import expand
+from gpufeed.config.flags import Flag
+from gpufeed.config.load import load
+from gpufeed.config.schema import Config
+from gpufeed.errors import ConfigError
+
+
+def read(path: Path | str | None, flags: Sequence[Flag] = ()) -> Config:
+    """The configuration in force under a file and flags. Raises ConfigError with every problem.
+
+    May block: it reads the file and, where `{fqdn}` stands, asks the resolver.
+    """
+    config = expand(load(path, flags), socket.gethostname, socket.getfqdn)
+    problems = tuple(_unknown_names(config))
+    if problems:
+        where = f"{path}: " if path is not None else ""
+        raise ConfigError(tuple(f"{where}{problem}" for problem in problems))
+    return config
+
+
+def _unknown_names(config: Config) -> Iterator[str]:
+    for name in config.exposition.drop:
+        if name not in METRICS:
+            yield f"exposition.drop: there is no metric {name}{suggest(name, tuple(METRICS))}"
+    try:
+        site.conditions(config.alerting)
+    except ConfigError as error:
+        yield from error.problems

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The composition root of the server: what knows whom, what starts first, what ends last."""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Iterator
+from typing import Final
+
+import gpufeed
+from gpufeed.alerting import evaluator, site
+from gpufeed.alerting.prometheus import fingerprint
+from gpufeed.config.checks import without_effect
+from gpufeed.config.fold import settings
+from gpufeed.config.probe import probe_config
+from gpufeed.config.schema import Config
+from gpufeed.control import ControlError, ControlServer
+from gpufeed.daemon.commands import commands
+from gpufeed.daemon.facts import Facts
+from gpufeed.daemon.node import NodeKeeper
+from gpufeed.daemon.recent import Recent
+from gpufeed.daemon.reloading import Reloading
+from gpufeed.daemon.saving import Keeper, Saving
+from gpufeed.daemon.scrapes import Scrapes
+from gpufeed.daemon.start import Start
+from gpufeed.errors import ConfigError
+from gpufeed.exposition.family import Family
+from gpufeed.exposition.project import families
+from gpufeed.logs import fields
+from gpufeed.model.desired import ProbeConfig
+from gpufeed.model.state import NodeState
+from gpufeed.web.endpoints import Endpoints, Identity, Options
+from gpufeed.web.server import WebServer
+from gpufeed.web.sockets import shown
+from gpufeed.wire.build_id import build_id
+from gpufeed.wire.supervisor import Listener, ProbeSupervisor
+
+EXIT_OK: Final = 0
+EXIT_SIMULATION_ENDED: Final = 1
+PROBE_STOP_WITHIN_S: Final = 6.0
+"""With what else is done at the end, below TimeoutStopSec (10 s) less 2 s."""
+
+_WATCH_EVERY_S: Final = 1.0
+_log: Final = logging.getLogger(__name__)
+
+
+class Daemon:
+    """One server, from start to end."""
+
+    def __init__(self, start: Start) -> None:
+        self._start = start
+        config, clock = start.config, start.clock
+        self._node = NodeKeeper(settings(config), clock)
+        self._facts = Facts(clock=clock, build=build_id(), is_simulated=start.simulation is not None)
+        self._recent = Recent(site.conditions(config.alerting), self._facts.now)
+        self._scrapes = Scrapes(config, self._families, clock, self._facts.note_scrape)
+        self._saving = Saving(
+            {
+                "node": Keeper(self._node.save, self._node.restore),
+                "alerts": Keeper(lambda: self._recent.save(self._node.state), self._recent.restore),
+            },
+            clock,
+        )
+        self._supervisor = ProbeSupervisor(self._probe_config(config), self._listener(), clock)
+        self._reloading = Reloading(config, start.read_config, self._apply)
+        self._endpoints = self._make_endpoints()
+        self._web = WebServer(self._endpoints)
+        self._control = ControlServer(
+            start.places.control_socket,
+            commands(self._node, self._supervisor, self._endpoints, clock),
+        )
+        self._ended = asyncio.Event()
+        self._exit_code = EXIT_OK
+        self._is_ready = False
+        self._reloads: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> int:
+        """Serve until a signal, an upgrade, or the end of the simulated node. The exit code."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._end, f"got {number.name}")
+        loop.add_signal_handler(signal.SIGHUP, self._on_hangup)
+        await self._begin()
+        watching = asyncio.create_task(self._watch(), name="watch")
+        pinging = asyncio.create_task(self._ping(), name="watchdog")
+        await self._ended.wait()
+        watching.cancel()
+        await self._finish()
+        pinging.cancel()
+        return self._exit_code
+
+    async def _begin(self) -> None:
+        self._facts.use(self._start.config, _rules_hash(self._start.config))
+        self._node.tell(self._on_state)
+        self._supervisor.start()
+        if self._start.places.state is not None:
+            self._saving.begin(self._supervisor)
+        await self._web.start(self._start.sockets)
+        try:
+            await self._control.start()
+        except ControlError as error:
+            _log.warning("no control socket", extra=fields(reason=error))
+        addresses = ", ".join(shown(one) for one in self._start.sockets)
+        _log.info("serving", extra=fields(address=addresses, version=gpufeed.__version__))
+        for key in without_effect(self._start.config):
+            _log.warning("a key has no effect in this version", extra=fields(key=key))
+        self._is_ready = True
+        self._start.systemd.ready(f"Serving on {addresses}")
+
+    async def _finish(self) -> None:
+        """In this order: the port is free for a successor at once, and what was learned is kept."""
+        self._start.systemd.stopping()
+        self._is_ready = False
+        self._web.close_listeners()
+        self._saving.save()
+        is_gone = await self._supervisor.stop(PROBE_STOP_WITHIN_S)
+        if not is_gone:
+            _log.warning("the probe cannot be ended: a call of it does not return", extra=fields(lanes=self._stuck()))
+        await self._control.stop()
+        await self._web.stop()
+        for task in self._reloads:
+            task.cancel()
+        _log.info("stopped")
+
+    def _listener(self) -> Listener:
+        return Listener(
+            on_frame=self._node.on_frame,
+            on_blob=self._saving.on_blob,
+            on_blob_saved=self._saving.on_saved,
+            on_upgrade=lambda build: self._end(f"another version is installed: {build}"),
+        )
+
+    def _make_endpoints(self) -> Endpoints:
+        start = self._start
+        simulation = start.simulation
+        return Endpoints(
+            identity=Identity(
+                version=gpufeed.__version__,
+                hostname=socket.gethostname(),
+                is_simulated=simulation is not None,
+                scenario=simulation.scenario if simulation is not None else "",
+            ),
+            telemetry_path=start.config.web.telemetry_path,
+            has_ui=start.config.web.ui,
+            options=self._options,
+            scrape=self._scrapes.answer,
+            state=lambda: self._node.state,
+            alerts=self._recent.firing,
+            is_ready=lambda: self._is_ready,
+            reload=self._reload,
+        )
+
+    def _options(self) -> Options:
+        web = self._reloading.config.web
+        return Options(max_requests=web.max_requests, has_lifecycle=web.enable_lifecycle)
+
+    def _families(self) -> Iterator[Family]:
+        return families(self._node.state, self._facts.now(with_process=True))
+
+    def _on_state(self, state: NodeState) -> None:
+        self._facts.probe_restarts = max(self._supervisor.starts - 1, 0)
+        self._recent.on_state(state)
+        self._facts.alerts = evaluator.counts(self._recent.alerts)
+        self._saving.on_state(state)
+
+    def _probe_config(self, config: Config) -> ProbeConfig:
+        places, simulation = self._start.places, self._start.simulation
+        told = probe_config(config, str(places.runtime), str(places.state) if places.state is not None else None)
+        return simulation.overlay(told) if simulation is not None else told
+
+    def _apply(self, config: Config) -> None:
+        self._node.settle(settings(config))
+        self._recent.use(site.conditions(config.alerting))
+        self._scrapes.use(config)
+        self._facts.use(config, _rules_hash(config))
+        self._supervisor.apply(self._probe_config(config))
+        logging.getLogger().setLevel(logging.getLevelNamesMapping()[config.log.level.upper()])
+
+    async def _reload(self) -> None:
+        self._start.systemd.reloading()
+        try:
+            await self._reloading.reload()
+        except ConfigError as error:
+            self._facts.note_failed_reload()
+            for problem in error.problems:
+                _log.error("%s", problem)
+            raise
+        finally:
+            self._start.systemd.ready("Serving")
+
+    def _on_hangup(self) -> None:
+        async def reload() -> None:
+            try:
+                await self._reload()
+            except ConfigError:
+                _log.error("the configuration is wrong, the old one stays in force")
+
+        task = asyncio.get_running_loop().create_task(reload(), name="reload")
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+
+    def _end(self, why: str, exit_code: int = EXIT_OK) -> None:
+        if not self._ended.is_set():
+            _log.info("stopping", extra=fields(reason=why))
+            self._exit_code = exit_code
+            self._ended.set()
+
+    async def _watch(self) -> None:
+        simulation = self._start.simulation
+        while simulation is not None:
+            if not simulation.is_alive():
+                self._end("the simulated node has ended", EXIT_SIMULATION_ENDED)
+            await asyncio.sleep(_WATCH_EVERY_S)
+
+    async def _ping(self) -> None:
+        period_s = self._start.systemd.watchdog_period_s
+        while period_s is not None:
+            self._start.systemd.alive()
+            await asyncio.sleep(period_s)
+
+    def _stuck(self) -> str:
+        state = self._node.state
+        return ", ".join(name for name, lane in state.lanes.items() if lane.busy_since_ns is not None)
+
+
+def _rules_hash(config: Config) -> str:
+    return fingerprint(site.rules(config))
