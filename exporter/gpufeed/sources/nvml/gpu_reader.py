@@ -78,9 +78,15 @@ class GpuReader:
         self._presence.let_go()
 
     def _read_nothing(self, group: GroupName) -> Outcome:
-        self.close()
-        condition = GpuCondition(index=self._spec.index, uuid=self._desk.gpu_uuid, condition="released")
-        return Outcome(samples=(condition,) if group == FAST else ())
+        detail = ""
+        try:
+            self.close()
+        except SourceError as error:
+            detail = str(error)
+        if group != FAST:
+            return Outcome()
+        uuid, index = self._desk.gpu_uuid, self._spec.index
+        return Outcome(samples=(GpuCondition(index=index, uuid=uuid, condition="released", detail=detail),))
 
     def _read_fast(self) -> Outcome:
         try:
