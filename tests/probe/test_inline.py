@@ -176,6 +176,20 @@ def test_one_device_of_a_read_that_fails_stands_beside_the_samples_of_the_others
     assert [(failure.reason, failure.detail) for failure in frame.failures] == [("absent", "mlx5_1: no port")]
 
 
+def test_a_device_that_fails_is_logged_when_it_starts_and_when_it_ends() -> None:
+    bench = Bench("a")
+    failed = DeviceFailure(device="mlx5_1", reason="lost", detail="no answer")
+    bench.script.answers["a"] = Outcome(failures=(failed,))
+    for _ in range(3):
+        bench.after(500 * NS_PER_MS)
+    bench.script.answers["a"] = Outcome()
+    bench.after(500 * NS_PER_MS)
+    assert [line.text for line in bench.probe.logs()] == [
+        "lane=a group=host.fast device=mlx5_1 reason=lost detail='no answer'",
+        "lane=a group=host.fast device=mlx5_1 recovered=lost after_s=1.5",
+    ]
+
+
 def test_a_reader_that_cannot_be_opened_is_tried_again_with_growing_pauses() -> None:
     bench = Bench("a")
     bench.script.opening["a"] = Absent("no driver")

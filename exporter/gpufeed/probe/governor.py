@@ -24,6 +24,8 @@ LEAST_SHARE: Final = 0.25
 STEP_NS: Final = 50_000_000
 """Periods in force are multiples of this, so that they do not wander with every measurement."""
 
+_ROUNDING: Final = 1e-6
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneCost:
@@ -77,5 +79,5 @@ def _level(rates: list[float], budget: float) -> float:
 
 
 def _lengthened(cost: LaneCost, level: float) -> int:
-    steps = math.ceil(cost.fast_round_ns / level / STEP_NS) if level > 0 else LONGEST_PERIOD_NS // STEP_NS
+    steps = math.ceil(cost.fast_round_ns / level / STEP_NS - _ROUNDING) if level > 0 else LONGEST_PERIOD_NS // STEP_NS
     return max(cost.least_period_ns, min(steps * STEP_NS, LONGEST_PERIOD_NS))

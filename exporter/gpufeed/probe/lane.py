@@ -63,7 +63,7 @@ class Lane:
         self._held_by = ""
         self._open_due_ns = desk.clock.monotonic_ns()
         self._reopen_ns = REOPEN_FIRST_NS
-        self._failing: dict[GroupName, tuple[str, int]] = {}  # reason, since
+        self._failing: dict[str, tuple[str, int]] = {}  # by group, or group and device: reason, since
         self._failed_in_a_row = 0
         self._busy_ns = 0
         self._reads = 0
@@ -200,15 +200,21 @@ class Lane:
             samples=outcome.samples,
         )
         slots.put_reading(self.ticket, reading)
-        for failure in outcome.failures:
-            detail = f"{failure.device}: {failure.detail}"
-            self._failed(group, Result(reason=failure.reason, detail=detail), ended_ns)
+        self._deliver_failures(group, outcome.failures, ended_ns)
         for status in outcome.inputs:
             slots.put_input(self.ticket, status)
         for event in outcome.events:
             slots.put_event(event)
         if outcome.lanes is not None and not self.ticket.is_void:
             self._found(lane, outcome.lanes)
+
+    def _deliver_failures(self, group: Group, failures: tuple[DeviceFailure, ...], ended_ns: int) -> None:
+        failing = {f"{group.name} device={failure.device}": failure for failure in failures}
+        for what, failure in failing.items():
+            self._failed(group, Result(reason=failure.reason, detail=f"{failure.device}: {failure.detail}"), ended_ns)
+            self._note(what, Result(reason=failure.reason, detail=failure.detail), ended_ns)
+        for what in [what for what in self._failing if what.startswith(f"{group.name} ") and what not in failing]:
+            self._recovered(what, ended_ns)
 
     def _suspect_reader(self, result: Result, now_ns: int) -> None:
         """Reads that fail one after another: close the reader and open it anew, with back-off."""
@@ -234,7 +240,7 @@ class Lane:
         )
         self._slots.put_failure(self.ticket, failure)
 
-    def _note(self, what: GroupName, result: Result, now_ns: int) -> None:
+    def _note(self, what: str, result: Result, now_ns: int) -> None:
         """Log a failure when it starts or changes its reason, never while it lasts."""
         reason, since_ns = self._failing.get(what, ("", now_ns))
         self._failing[what] = (result.reason, since_ns)
@@ -244,7 +250,7 @@ class Lane:
         text = f"lane={self.plan.lane} {_word(what)} reason={result.reason} detail={result.detail!r}"
         self._log(level, f"{text}\n{result.trace}" if result.trace else text)
 
-    def _recovered(self, what: GroupName, now_ns: int) -> None:
+    def _recovered(self, what: str, now_ns: int) -> None:
         failing = self._failing.pop(what, None)
         if failing is not None:
             reason, since_ns = failing
@@ -273,5 +279,5 @@ def _checked(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _word(what: GroupName) -> str:
+def _word(what: str) -> str:
     return f"group={what}" if what else "open"
