@@ -25,10 +25,18 @@ from gpufeed.signals import (
     samples,
     xids,
 )
+from gpufeed.signals.attribution import Attributions
+from gpufeed.signals.baselines import Baselines
+from gpufeed.signals.collectors import Collectors
 from gpufeed.signals.faults import Signs
+from gpufeed.signals.flaps import Flaps
+from gpufeed.signals.integrals import Integrals
+from gpufeed.signals.inventory import Around, Inventory
+from gpufeed.signals.meters import Timelines
 from gpufeed.signals.saved import Saved, decoded, encoded, is_same_boot
 from gpufeed.signals.settings import Capacity, Settings
 from gpufeed.signals.view import View
+from gpufeed.signals.xids import Xids
 
 __all__ = ["Capacity", "Memory", "Node", "Settings", "acknowledge", "forget", "initial", "restore", "save", "step"]
 
@@ -40,14 +48,14 @@ class Memory:
     settings: Settings
     heard_ns: int  # monotonic time of the last frame that was the probe's own
     probe_since_ns: int  # when the present probe was first heard
-    timelines: meters.Timelines = field(default_factory=dict)
-    inventory: inventory.Inventory = field(default_factory=inventory.Inventory)
-    integrals: integrals.Integrals = field(default_factory=integrals.Integrals)
-    collectors: collectors.Collectors = field(default_factory=collectors.Collectors)
-    flaps: flaps.Flaps = field(default_factory=flaps.Flaps)
-    xids: xids.Xids
-    baselines: baselines.Baselines = field(default_factory=baselines.Baselines)
-    attributions: attribution.Attributions = field(default_factory=attribution.Attributions)
+    timelines: Timelines = field(default_factory=dict)
+    inventory: Inventory = field(default_factory=Inventory)
+    integrals: Integrals = field(default_factory=Integrals)
+    collectors: Collectors = field(default_factory=Collectors)
+    flaps: Flaps = field(default_factory=Flaps)
+    xids: Xids
+    baselines: Baselines = field(default_factory=Baselines)
+    attributions: Attributions = field(default_factory=Attributions)
     latches: Latches = field(default_factory=Latches)
     saved: Saved | None = None  # found, but not known yet whether it is of this boot
 
@@ -63,7 +71,7 @@ class Node:
 def initial(settings: Settings, time: FrameTime) -> Node:
     """A node of which nothing is known yet. What the kernel log says of before `time` is history."""
     now_ns = time.monotonic_ns
-    memory = Memory(settings=settings, heard_ns=now_ns, probe_since_ns=now_ns, xids=xids.Xids(cutoff_ns=now_ns))
+    memory = Memory(settings=settings, heard_ns=now_ns, probe_since_ns=now_ns, xids=Xids(cutoff_ns=now_ns))
     return Node(state=NodeState(time=time), memory=memory)
 
 
@@ -147,7 +155,7 @@ def _counted(node: Node, frame: Frame) -> Node:
     state, memory = node.state, node.memory
     found = inventory.fold(
         memory.inventory,
-        inventory.Around(frame=frame, samples=state.samples, lanes=state.lanes, settings=memory.settings),
+        Around(frame=frame, samples=state.samples, lanes=state.lanes, settings=memory.settings),
     )
     totals = integrals.fold(memory.integrals, frame.readings, found.records)
     ports = flaps.fold(memory.flaps, frame.readings)

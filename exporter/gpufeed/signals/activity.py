@@ -8,7 +8,7 @@ levels is a mixture of both. Without GPM power stands in for it, and much less c
 from typing import Final, NamedTuple
 
 from gpufeed.model.state import StateCause
-from gpufeed.signals.features import GpuFeatures
+from gpufeed.signals.features import PEER_LEAD, RESIDENT_MIN, GpuFeatures
 
 BUSY_TENSOR: Final = StateCause("busy", "tensor")
 BUSY_MEMORY: Final = StateCause("busy", "memory")
@@ -28,9 +28,6 @@ MOVING_LEVEL: Final = 0.2
 CONCENTRATED_MIN, CONCENTRATED_MAX = 0.1, 1.3
 """Between these, traffic all falls into the exposed part; beyond, it also runs beside the computing."""
 SPIN_TENSOR_MAX, SPIN_DRAM_MAX, SPIN_SM_MAX = 0.02, 0.05, 0.4
-PEER_LEAD: Final = 0.2
-"""A peer whose SMs do this much more, while this GPU has a kernel all the time, is being waited for."""
-RESIDENT_MIN: Final = 0.95
 THROTTLED_MIN: Final = 0.1
 CLOCK_HELD_DOWN, CLOCK_CAPPED = 0.9, 0.7
 """Of the highest clock: below these a slowdown, or a power cap, is more than the usual."""
@@ -128,11 +125,12 @@ def _by_power(of: GpuFeatures, *, is_company: bool) -> tuple[StateCause, float]:
 
 def _throttle(of: GpuFeatures) -> tuple[StateCause, float]:
     """The reason that held the clock far down, and the share of time it did so."""
-    clock = of.clock if of.clock is not None else 0.0
+    is_held_down = of.clock_lowest is None or of.clock_lowest < CLOCK_HELD_DOWN
+    is_capped_far = of.clock_highest is not None and of.clock_highest < CLOCK_CAPPED
     candidates = (
-        ("thermal", of.thermal, clock < CLOCK_HELD_DOWN),
-        ("power_brake", of.power_brake, clock < CLOCK_HELD_DOWN),
-        ("power_cap", of.power_cap, of.clock is not None and clock < CLOCK_CAPPED),
+        ("thermal", of.thermal, is_held_down),
+        ("power_brake", of.power_brake, is_held_down),
+        ("power_cap", of.power_cap, is_capped_far),
     )
     for cause, share, is_far_down in candidates:
         if share >= THROTTLED_MIN and is_far_down:

@@ -154,14 +154,14 @@ class _Turn:
         )
 
     def _reach(self, track: Track, now_ns: int) -> int:
-        """How far can be decided: readings of both sides are in, or nobody waits for them any longer."""
+        """How far can be decided: whole readings, once both their sides are known; at the limit, whatever there is."""
         settings = self.view.settings
         settled_ns = now_ns - settings.decision_lag_ns
         expired_ns = now_ns - settings.decision_limit_ns
-        covered_ns = self.line[-1].ended_ns if self.line else expired_ns
         if track.phases and track.phases[-1].cause is not None:
-            covered_ns = settled_ns
-        return max(expired_ns, min(settled_ns, covered_ns))
+            return settled_ns
+        whole_ns = (segment.ended_ns for segment in self.line if segment.ended_ns <= settled_ns)
+        return max(expired_ns, max(whole_ns, default=expired_ns))
 
     def _pieces(self, track: Track, until_ns: int) -> Iterator[tuple[int, int, StateCause | None]]:
         """From decided until `until_ns`, cut at every change: (began, ended, what overrides)."""

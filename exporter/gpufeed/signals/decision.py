@@ -64,7 +64,7 @@ def _measured(of: GpuFeatures) -> tuple[Evidence, ...]:
         ("device memory", of.dram, None),
         ("NVLink of capacity", of.nvlink, None),
         ("fabric port of rate", of.fabric, None),
-        ("SM clock of highest", of.clock, None),
+        ("SM clock of highest", of.clock_lowest, None),
         ("power of limit", of.power, None),
     )
     return tuple(

@@ -14,8 +14,9 @@ from gpufeed.signals.samples import Samples
 NO_DATA: Final = StateCause("unknown", "no_data")
 UNSUPPORTED: Final = StateCause("unknown", "unsupported")
 
-ECC_XIDS: Final = frozenset({48, 64, 95, 140})
-"""Uncorrected memory errors, and a remap that could not be done: among the fatal XIDs, the ones that say why."""
+ECC_XIDS: Final = frozenset({48, 64, 140})
+"""Memory errors that were neither corrected nor repaired: here the memory is what fails. One that was only not
+contained (95) is over with a reset, like any other fatal XID."""
 UNUSABLE_ACTIONS: Final = frozenset({1, 2, 6, 7})
 """Recovery actions (field 230) that stand before any further work: resets and reboots. The drains may wait."""
 FABRIC_FAILED_STATES: Final = frozenset({1, 2})

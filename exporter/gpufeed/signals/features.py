@@ -12,7 +12,7 @@ from gpufeed.signals.baselines import port_name
 from gpufeed.signals.inventory import holds_memory, is_held
 from gpufeed.signals.jobs import peers_of
 from gpufeed.signals.pcie import ACHIEVABLE, link_bytes_per_s, link_ceiling
-from gpufeed.signals.timeline import lowest
+from gpufeed.signals.timeline import highest, lowest, mean_of
 from gpufeed.signals.view import View
 from gpufeed.units import NS_PER_S
 
@@ -42,7 +42,8 @@ class GpuFeatures:
     thermal: float = 0.0  # share of time
     power_brake: float = 0.0
     power_cap: float = 0.0
-    clock: float | None = None  # of the highest, at its lowest in and around the interval
+    clock_lowest: float | None = None  # of the highest there is, in and around the interval
+    clock_highest: float | None = None
     is_nvlink_degraded: bool = False
     is_fabric_degraded: bool = False
     is_fabric_congested: bool = False
@@ -78,6 +79,8 @@ def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatur
     identity = record.identity if record is not None else None
     receive, transmit = gpm.get("pcie_receive"), gpm.get("pcie_transmit")
     ceiling = _pcie_ceiling(key, identity, view)
+    line = view.line(GpuFast, key)
+    clock_max = identity.sm_clock_max_hz if identity is not None else None
     wide_ns = (began_ns - NS_PER_S, ended_ns + NS_PER_S)
     fabric, is_congested, is_fabric_degraded = _fabric(key, view, began_ns, ended_ns)
     nvlink, has_nvlink, is_nvlink_degraded = _nvlink(key, identity, view, gpm, (began_ns, ended_ns))
@@ -88,7 +91,7 @@ def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatur
         tensor=gpm.get("tensor"),
         dram=gpm.get("dram"),
         memory_utilization=fast.get("memory_utilization"),
-        power=_power(key, view, *wide_ns),
+        power=_power(key, view, *wide_ns) if "graphics" not in gpm else None,
         nvlink=nvlink,
         has_nvlink=has_nvlink,
         fabric=fabric,
@@ -98,13 +101,14 @@ def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatur
         thermal=fast.get("thermal", 0.0),
         power_brake=fast.get("power_brake", 0.0),
         power_cap=fast.get("power_cap", 0.0),
-        clock=_clock(key, identity, view, *wide_ns),
+        clock_lowest=None if not clock_max else _of(lowest(line, "sm_clock", *wide_ns), clock_max),
+        clock_highest=None if not clock_max else _of(highest(line, "sm_clock", *wide_ns), clock_max),
         is_nvlink_degraded=is_nvlink_degraded,
         is_fabric_degraded=is_fabric_degraded,
         is_fabric_congested=is_congested,
         is_held=holds_memory(fast.get("memory_used"), None) or is_held(key.uuid, view.samples),
         has_peers=bool(peers_of(key.uuid, view)),
-        peer_sm=_peer_sm(key.uuid, view, began_ns, ended_ns),
+        peer_sm=_peer_sm(key.uuid, view, began_ns, ended_ns) if _may_wait(gpm) else None,
         sm_busy_usual=view.baselines.usual("sm_busy", key.uuid),
         tensor_busy_usual=view.baselines.usual("tensor_busy", key.uuid),
     )
@@ -118,19 +122,17 @@ def _pcie_ceiling(key: GpuKey, identity: GpuIdentity | None, view: View) -> floa
 
 
 def _power(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> float | None:
-    fast = view.mean(GpuFast, key, began_ns, ended_ns)
-    power, limit = fast.get("power"), fast.get("power_limit")
+    line = view.line(GpuFast, key)
+    power = mean_of(line, "power", began_ns, ended_ns)
+    limit = mean_of(line, "power_limit", began_ns, ended_ns)
     if power is None or limit is None or limit <= 0:
         return None
     idle = view.baselines.usual("power_idle", key.uuid) or POWER_IDLE_SHARE * limit
     return min(1.0, max(0.0, (power - idle) / (limit - idle))) if limit > idle else None
 
 
-def _clock(key: GpuKey, identity: GpuIdentity | None, view: View, began_ns: int, ended_ns: int) -> float | None:
-    clock = lowest(view.line(GpuFast, key), "sm_clock", began_ns, ended_ns)
-    if clock is None or identity is None or not identity.sm_clock_max_hz:
-        return None
-    return clock / identity.sm_clock_max_hz
+def _of(value: float | None, most: float) -> float | None:
+    return None if value is None else value / most
 
 
 def _nvlink(
@@ -181,6 +183,17 @@ def _is_congested(limit: PortLimits, view: View, means: dict[str, float]) -> boo
     usual = view.baselines.usual("wait_per_byte", port_name(limit.port))
     sent, wait = means.get("transmit", 0.0), means.get("wait", 0.0)
     return usual is not None and sent > 0 and wait / sent >= CONGESTED_FACTOR * usual
+
+
+def _may_wait(gpm: dict[str, float]) -> bool:
+    """Whether it matters what the peers do: only for a GPU that is resident throughout and not at full work."""
+    active = gpm.get("graphics", 0.0)
+    return active >= RESIDENT_MIN and gpm.get("sm", 1.0) <= (1 - PEER_LEAD) * active
+
+
+RESIDENT_MIN: Final = 0.95
+PEER_LEAD: Final = 0.2
+"""A peer whose SMs do this much more, while this GPU has a kernel all the time, is being waited for."""
 
 
 def _peer_sm(uuid: GpuUuid, view: View, began_ns: int, ended_ns: int) -> float | None:

@@ -12,10 +12,9 @@ from gpufeed.model.frame import Reading
 from gpufeed.model.gpu import GpmInterval, GpuFast, NvlinkTotals
 from gpufeed.model.host import HostCpu, JobTasks, Pressure
 from gpufeed.model.sample import Sample
-from gpufeed.model.state import Held
 from gpufeed.model.storage import StorageCounters
 from gpufeed.signals.counters import counted
-from gpufeed.signals.samples import Samples, hold
+from gpufeed.signals.samples import Samples
 from gpufeed.signals.timeline import Segment, Timeline, extended
 from gpufeed.units import NS_PER_S
 
@@ -61,7 +60,7 @@ def observe(timelines: Timelines, before: Samples, readings: Iterable[Reading], 
     """The timelines with what `readings` add; `before` has the reading that each thing had last."""
     forgotten_ns = now_ns - FORGOTTEN_NS
     after = {key: line for key, line in timelines.items() if line and line[-1].ended_ns > forgotten_ns}
-    newest: dict[Key, Held[Any]] = {}
+    newest: dict[Key, tuple[Sample, int]] = {}
     for reading in readings:
         for sample in reading.samples:
             kind: type[Sample] = type(sample)
@@ -69,18 +68,22 @@ def observe(timelines: Timelines, before: Samples, readings: Iterable[Reading], 
             if meter is None:
                 continue
             key = (kind, sample.subject)
-            old = newest.get(key) or before.get(kind, {}).get(sample.subject)
-            newest[key] = hold(reading, sample)
+            old = newest.get(key)
+            if old is None and (held := before.get(kind, {}).get(sample.subject)) is not None:
+                old = (held.sample, held.read_at_ns)
+            newest[key] = (sample, reading.ended_ns)
             segment = _segment(meter, sample, reading, old)
             after[key] = extended(after.get(key, ()), segment, now_ns)
     return after
 
 
-def _segment(meter: Callable[[Pair], Values], sample: Sample, reading: Reading, old: Held[Any] | None) -> Segment:
+def _segment(
+    meter: Callable[[Pair], Values], sample: Sample, reading: Reading, old: tuple[Sample, int] | None
+) -> Segment:
     if isinstance(sample, GpmInterval):
         return Segment(sample.began_ns, sample.ended_ns, _known(meter(Pair(None, sample, 0))))
-    apart_ns = reading.ended_ns - old.read_at_ns if old is not None else 0
-    pair = Pair(old.sample if old is not None else None, sample, apart_ns / NS_PER_S)
+    apart_ns = reading.ended_ns - old[1] if old is not None else 0
+    pair = Pair(old[0] if old is not None else None, sample, apart_ns / NS_PER_S)
     reach_ns = apart_ns
     if isinstance(sample, GAUGES) and not 0 < apart_ns <= max(GAUGE_REACH_NS, 2 * reading.period_ns):
         reach_ns = min(GAUGE_REACH_NS, reading.period_ns)

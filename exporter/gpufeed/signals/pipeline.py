@@ -17,6 +17,10 @@ WINDOW_NS: Final = NS_PER_S
 """Host evidence is read this far to either side: states of tasks are samples, and few operations end in a moment."""
 
 
+GRID_NS: Final = NS_PER_S // 4
+"""Windows begin and end on this grid, so that GPUs read a few milliseconds apart look at the same evidence."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tasks:
     """Threads of the processes that hold the GPU, and of their children. None: not known."""
@@ -81,7 +85,8 @@ class Pipeline:
 
 def pipeline(uuid: GpuUuid, view: View, began_ns: int, ended_ns: int) -> Pipeline:
     """The host side of the job on one GPU, around [began_ns, ended_ns)."""
-    began_ns, ended_ns = began_ns - WINDOW_NS, ended_ns + WINDOW_NS
+    began_ns = (began_ns - WINDOW_NS) // GRID_NS * GRID_NS
+    ended_ns = -(-(ended_ns + WINDOW_NS) // GRID_NS) * GRID_NS
     jobs = jobs_of(uuid, view)
     cgroup = jobs[0].cgroup if len(jobs) == 1 else ""
     cpu = view.mean(HostCpu, "host", began_ns, ended_ns)

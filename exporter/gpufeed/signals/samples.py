@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The latest sample of each thing while it is fresh. Stale is absent."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Mapping
 from typing import Any, Final
 
 from gpufeed.model.frame import Frame, Reading
 from gpufeed.model.gpu import DriverInfo, GpuIdentity, PciGpus
 from gpufeed.model.host import NodeInfo
-from gpufeed.model.ids import LaneId
+from gpufeed.model.ids import GroupName, LaneId
 from gpufeed.model.sample import Sample
 from gpufeed.model.state import Held
 from gpufeed.units import NS_PER_S
 
 Samples = Mapping[type[Sample], Mapping[Hashable, Held[Any]]]
 
+NEVER_NS: Final = -(1 << 70)
 STALE_PERIODS: Final = 3
 STALE_MIN_NS: Final = 10 * NS_PER_S
 IDENTITIES: Final[frozenset[type[Sample]]] = frozenset({DriverInfo, GpuIdentity, NodeInfo, PciGpus})
@@ -21,12 +22,26 @@ IDENTITIES: Final[frozenset[type[Sample]]] = frozenset({DriverInfo, GpuIdentity,
 
 
 def fold(previous: Samples, frame: Frame, stuck: frozenset[LaneId]) -> Samples:
-    """The fresh samples after `frame`. `stuck`: lanes whose readings are withdrawn."""
-    samples: dict[type[Sample], Mapping[Hashable, Held[Any]]] = dict(previous)
-    fresh = [reading for reading in frame.readings if reading.lane not in stuck]
-    for reading in fresh:
-        _put(samples, reading)
-    _prune(samples, frame, stuck)
+    """The fresh samples after `frame`. `stuck`: lanes whose readings are withdrawn.
+
+    What a reading has replaces what the same lane and group had before: what it has no longer is gone. Only who a GPU
+    is stays known when it stops answering.
+    """
+    read = [reading for reading in frame.readings if reading.lane not in stuck]
+    replaced = {(reading.lane, reading.group): reading.ended_ns for reading in read}
+    new: dict[type[Sample], dict[Hashable, Held[Any]]] = {}
+    for reading in read:
+        if reading.ended_ns == replaced[reading.lane, reading.group]:
+            for sample in reading.samples:
+                new.setdefault(type(sample), {})[sample.subject] = hold(reading, sample)
+    renewed = {(item.lane, item.group) for item in new.get(GpuIdentity, {}).values()}
+    samples: dict[type[Sample], Mapping[Hashable, Held[Any]]] = {
+        kind: _kept(kind, held, frame, stuck, renewed if kind is GpuIdentity else replaced)
+        for kind, held in previous.items()
+    }
+    for kind, items in new.items():
+        old = samples.get(kind)
+        samples[kind] = {**old, **items} if old else items
     return samples
 
 
@@ -42,42 +57,25 @@ def hold(reading: Reading, sample: Sample) -> Held[Any]:
     )
 
 
-def _put(samples: dict[type[Sample], Mapping[Hashable, Held[Any]]], reading: Reading) -> None:
-    """What `reading` has replaces what the same lane and group had before: what it has no longer is gone."""
-    new: dict[type[Sample], dict[Hashable, Held[Any]]] = {}
-    for sample in reading.samples:
-        new.setdefault(type(sample), {})[sample.subject] = hold(reading, sample)
-    for kind, held in samples.items():
-        gone = [
-            subject
-            for subject, item in held.items()
-            if item.lane == reading.lane and item.group == reading.group and subject not in new.get(kind, ())
-        ]
-        if gone:
-            samples[kind] = _without(held, gone)
-    for kind, items in new.items():
-        samples[kind] = {**samples.get(kind, {}), **items}
-
-
-def _prune(samples: dict[type[Sample], Mapping[Hashable, Held[Any]]], frame: Frame, stuck: frozenset[LaneId]) -> None:
-    now_ns, withdrawn, is_gap = frame.time.monotonic_ns, frame.withdrawn, bool(frame.gap)
-    for kind, held in samples.items():
-        if kind in IDENTITIES:
-            gone = [subject for subject, item in held.items() if item.lane in withdrawn]
-        elif is_gap:
-            gone = list(held)
-        else:
-            gone = [
-                subject
-                for subject, item in held.items()
-                if item.stale_at_ns <= now_ns or item.lane in stuck or item.lane in withdrawn
-            ]
-        if gone:
-            samples[kind] = _without(held, gone)
-
-
-def _without(held: Mapping[Hashable, Held[Any]], gone: Iterable[Hashable]) -> Mapping[Hashable, Held[Any]]:
-    rest = dict(held)
-    for subject in gone:
-        del rest[subject]
-    return rest
+def _kept(
+    kind: type[Sample],
+    held: Mapping[Hashable, Held[Any]],
+    frame: Frame,
+    stuck: frozenset[LaneId],
+    replaced: Container[tuple[LaneId, GroupName]],
+) -> Mapping[Hashable, Held[Any]]:
+    """What is still good of one kind; the same mapping where all is."""
+    withdrawn, now_ns = frame.withdrawn, frame.time.monotonic_ns
+    if kind in IDENTITIES:
+        stuck, now_ns = frozenset(), NEVER_NS
+    elif frame.gap:
+        return {}
+    kept = {
+        subject: item
+        for subject, item in held.items()
+        if item.stale_at_ns > now_ns
+        and (item.lane, item.group) not in replaced
+        and item.lane not in stuck
+        and item.lane not in withdrawn
+    }
+    return held if len(kept) == len(held) else kept

@@ -58,11 +58,31 @@ def mean(timeline: Timeline, began_ns: int, ended_ns: int) -> dict[str, float]:
     return {name: total / lengths[name] for name, total in sums.items()}
 
 
+def mean_of(timeline: Timeline, name: str, began_ns: int, ended_ns: int) -> float | None:
+    """Mean of one value; None where nothing is known."""
+    total, length_ns = 0.0, 0
+    for segment in timeline:
+        overlap_ns = min(segment.ended_ns, ended_ns) - max(segment.began_ns, began_ns)
+        value = segment.values.get(name) if overlap_ns > 0 else None
+        if value is not None:
+            total += value * overlap_ns
+            length_ns += overlap_ns
+    return total / length_ns if length_ns else None
+
+
 def lowest(timeline: Timeline, name: str, began_ns: int, ended_ns: int) -> float | None:
     """The lowest mean of `name` in any segment that touches the interval."""
-    found = (
+    return min(_touching(timeline, name, began_ns, ended_ns), default=None)
+
+
+def highest(timeline: Timeline, name: str, began_ns: int, ended_ns: int) -> float | None:
+    """The highest mean of `name` in any segment that touches the interval."""
+    return max(_touching(timeline, name, began_ns, ended_ns), default=None)
+
+
+def _touching(timeline: Timeline, name: str, began_ns: int, ended_ns: int) -> list[float]:
+    return [
         segment.values[name]
         for segment in timeline
         if segment.began_ns < ended_ns and segment.ended_ns > began_ns and name in segment.values
-    )
-    return min(found, default=None)
+    ]
