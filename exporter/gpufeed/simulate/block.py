@@ -22,6 +22,7 @@ All numbers are little-endian and 8-byte aligned; offsets are in bytes.
 import mmap
 import os
 import struct
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -62,7 +63,9 @@ _HEADER: Final = struct.Struct("<8s9q16s32s")
 _SEQUENCE: Final = struct.Struct("<q")
 _RECORD: Final = struct.Struct(f"<{len(FLOATS)}d{len(INTS)}q")
 _SEQUENCE_AT: Final = 24
-_ATTEMPTS: Final = 10_000
+_SPINS: Final = 50
+_NAPS: Final = 500
+_NAP_S: Final = 0.001
 GPU_BYTES: Final = _RECORD.size
 
 POSITION: Final = {name: at for at, name in enumerate(FLOATS + INTS)}
@@ -165,7 +168,9 @@ class BlockReader:
 
     def read(self, gpu: int | None = None) -> Moment:
         """Everything of one moment, with the record of `gpu` (None: of no GPU)."""
-        for _ in range(_ATTEMPTS):
+        for attempt in range(_SPINS + _NAPS):
+            if attempt >= _SPINS:
+                time.sleep(_NAP_S)  # the writer lost its processor in the middle: let it have this one
             before = self._sequence()
             known = self._known.get(gpu)
             if known is not None and known[0] == before:

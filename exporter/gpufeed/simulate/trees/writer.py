@@ -12,6 +12,7 @@ class TreeWriter:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._content: dict[str, bytes] = {}
+        self._directories: set[str] = set()  # known to exist
         self._pinned: dict[str, bytes | None] = {}  # what stood there before
 
     def write(self, path: str, text: str) -> None:
@@ -38,18 +39,21 @@ class TreeWriter:
         real = self._real(path)
         if (self._root / real).is_dir():
             (self._root / real).rmdir()
+            self._directories.discard(real)
         before = self._pinned.pop(real, None)
         if before is not None:
             self._put(real, before, self._content.get(real))
 
     def make_directory(self, path: str) -> None:
         """Let the directory exist."""
-        (self._root / path).mkdir(parents=True, exist_ok=True)
+        if path not in self._directories:
+            os.makedirs(f"{self._root}/{path}", exist_ok=True)
+            self._directories.add(path)
 
     def link(self, path: str, target: str) -> None:
         """Let a symbolic link stand at `path` that leads to `target`, another path below the root."""
         full = self._root / path
-        full.parent.mkdir(parents=True, exist_ok=True)
+        self.make_directory(path.rpartition("/")[0])
         if not full.is_symlink():
             full.symlink_to(os.path.relpath(self._root / target, full.parent))
 
@@ -57,6 +61,7 @@ class TreeWriter:
         """Let nothing be below `path`, nor itself."""
         shutil.rmtree(self._root / path, ignore_errors=True)
         below = f"{path}/"
+        self._directories = {known for known in self._directories if not f"{known}/".startswith(below)}
         for known in [known for known in self._content if known.startswith(below)]:
             del self._content[known]
 
@@ -65,10 +70,9 @@ class TreeWriter:
         return str((self._root.resolve() / path).resolve().relative_to(self._root.resolve()))
 
     def _put(self, path: str, data: bytes, known: bytes | None) -> None:
-        full = self._root / path
         if known is None:
-            full.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(full, os.O_WRONLY | os.O_CREAT, 0o644)
+            self.make_directory(path.rpartition("/")[0])
+        descriptor = os.open(f"{self._root}/{path}", os.O_WRONLY | os.O_CREAT, 0o644)
         try:
             os.pwrite(descriptor, data, 0)
             if known is None or len(data) < len(known):
