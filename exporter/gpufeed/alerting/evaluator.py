@@ -161,14 +161,15 @@ def _folded(condition: Condition, before: list[Alert], moment: _Moment) -> tuple
     for alert in before:
         now = held.pop(alert.identity, None)
         if now is not None:
-            still.append(replace(alert, value=now.value, text=now.text, ended_at_ns=None))
+            continued = replace(alert, value=now.value, text=now.text, ended_at_ns=None)
+            still.append(_fired(condition, continued, moment))
         elif _is_unjudged(condition, alert, known, moment):
             still.append(alert)
         elif _is_kept(condition, alert, moment):
             still.append(replace(alert, ended_at_ns=_ended_at(alert, moment)))
         else:
             ended.append(alert)
-    return [_fired(condition, alert, moment) for alert in (*still, *held.values())], ended
+    return [*still, *(_fired(condition, alert, moment) for alert in held.values())], ended
 
 
 def _holding(condition: Condition, measured: Iterable[Measurement], moment: _Moment) -> Iterator[Alert]:

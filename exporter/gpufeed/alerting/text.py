@@ -3,6 +3,7 @@
 
 import string
 from collections.abc import Callable, Mapping
+from math import isfinite, isnan
 from typing import Final
 
 _PIPES: Final = {
@@ -30,13 +31,13 @@ def filled(text: str, labels: Mapping[str, str], value: float) -> str:
 
 def percent(ratio: float) -> str:
     """0.25 as `25%`."""
-    return f"{ratio * 100:.4g}%"
+    return f"{number(ratio * 100)}%"
 
 
 def duration(length_s: float) -> str:
     """Seconds as `1d 2h 3m 4s`; below a minute with four digits, below a second with a prefix."""
-    if length_s == 0:
-        return "0s"
+    if length_s == 0 or not isfinite(length_s):
+        return "0s" if length_s == 0 else number(length_s)
     sign, left = ("-", -length_s) if length_s < 0 else ("", length_s)
     if left < 1:
         return sign + _small(left)
@@ -52,8 +53,10 @@ def duration(length_s: float) -> str:
 
 
 def number(value: float) -> str:
-    """Four digits."""
-    return f"{value:.4g}"
+    """Four digits; what is no number as Go spells it."""
+    if isfinite(value):
+        return f"{value:.4g}"
+    return "NaN" if isnan(value) else "+Inf" if value > 0 else "-Inf"
 
 
 _FORMS: Final[Mapping[str, Callable[[float], str]]] = {"percent": percent, "duration": duration, "number": number}

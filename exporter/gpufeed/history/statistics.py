@@ -30,13 +30,12 @@ def summarise(
         return max(values)
     if statistic == "mean":
         return sum(values) / len(values)
-    increase = _increase(times_s, values, window_s)
-    if increase is None or statistic == "increase":
-        return increase
-    return increase / (window_s[1] - window_s[0])
+    return _increase(times_s, values, window_s, per_second=statistic == "rate")
 
 
-def _increase(times_s: Sequence[float], values: Sequence[float], window_s: tuple[float, float]) -> float | None:
+def _increase(
+    times_s: Sequence[float], values: Sequence[float], window_s: tuple[float, float], *, per_second: bool
+) -> float | None:
     sampled_s = times_s[-1] - times_s[0]
     if sampled_s <= 0:
         return None
@@ -51,4 +50,7 @@ def _increase(times_s: Sequence[float], values: Sequence[float], window_s: tuple
     covered_s = sampled_s
     for gap_s in (to_start_s, to_end_s):
         covered_s += gap_s if gap_s < EXTRAPOLATION_LIMIT * distance_s else distance_s / 2
-    return increase * (covered_s / sampled_s)
+    factor = covered_s / sampled_s
+    if per_second:  # in Prometheus' order of operations, for the last digit
+        factor /= window_s[1] - window_s[0]
+    return increase * factor
