@@ -127,20 +127,19 @@ class IbDeviceReader:
     def read(self, group: GroupName) -> Outcome:
         """`infiniband.fast`: an IbCounters per port. `infiniband.slow`: the IbDevice, an IbPort and IbErrors per port.
 
-        Ordered by port. Raises SourceError where the device has no ports that can be listed.
+        Ordered by port. Where the ports cannot be listed, a slow read says why, and a fast one nothing.
         """
         gathering = Gathering(self._statuses)
-        if group == FAST:
-            if not self._ports:
-                self._list_ports()
-            for port in self._ports.values():
-                gathering.samples.append(port.counters(gathering))
-            return gathering.outcome()
         try:
-            self._list_ports()
+            if group == SLOW or not self._ports:
+                self._list_ports()
         except SourceError as error:
-            gathering.say(InputStatus("infiniband", self._device, state_of(error), str(error)))
-            gathering.fail(self._device, error)
+            if group == SLOW:
+                gathering.say(InputStatus("infiniband", self._device, state_of(error), str(error)))
+                gathering.fail(self._device, error)
+            return gathering.outcome()
+        if group == FAST:
+            gathering.samples.extend(port.counters(gathering) for port in self._ports.values())
             return gathering.outcome()
         gathering.samples.append(self._describe())
         is_fabric = _NO_DATA_PORT.match(self._device) is None and not self._tree.has(f"{self._path}/device/physfn")

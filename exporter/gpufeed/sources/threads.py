@@ -5,6 +5,7 @@ A rank with its data loaders has hundreds of threads, nearly all asleep for good
 are read every time; of the sleepers a part, in turn, which stands for the rest. Small jobs are read whole.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -84,7 +85,9 @@ class ThreadWatch:
     @property
     def cpu_s(self) -> float:
         """Processor time of all processes, as far as each was read last."""
-        return sum(process.cpu_s for process in self._processes.values())
+        return math.fsum(
+            process.cpu_s for process in self._processes.values()
+        )  # exact, so that it never falls by itself
 
     def read(self, pids: Sequence[int], max_threads: int = MAX_THREADS) -> Tally:
         """The threads of `pids`, of which the first ones matter most. A process that ended meanwhile is passed over."""
