@@ -67,7 +67,9 @@ class Bench:
 
 
 def enter(path: Path, scenario: str = "healthy", model: str = "h100", gpus: int = 2, **more: Any) -> SteppedNode:
-    return SteppedNode(scenario, model, gpus, root=path, clock=SteppedClock(), **more)
+    node = SteppedNode(scenario, model, gpus, root=path, clock=SteppedClock(), **more)
+    node.keeps_trees = False
+    return node
 
 
 def only(outcome: Outcome, kind: type[T]) -> T:

@@ -100,6 +100,18 @@ def test_a_function_that_the_binding_lacks_is_unsupported(bench: Bench) -> None:
         device.nvml.call("nvmlDeviceGetSomethingOfTheYear2040", device.handle)
 
 
+def test_a_name_that_is_no_text_is_an_error_of_that_call(bench: Bench) -> None:
+    def answer(_device: Any, buffer: int, _length: int) -> int:
+        ctypes.memmove(buffer, b"\xff\xfe\0", 3)
+        return 0
+
+    bench.put("nvmlDeviceGetName", (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint), answer)
+    device, _ = bench.device()
+
+    with pytest.raises(Broken, match="nvmlDeviceGetName"):
+        device.text("nvmlDeviceGetName")
+
+
 def test_each_call_is_counted_and_named_before_it_starts(bench: Bench) -> None:
     device, desk = bench.device()
     named: list[str] = []

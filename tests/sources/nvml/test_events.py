@@ -169,6 +169,19 @@ def test_a_set_that_failed_is_made_anew_and_listens_again(bench: Bench) -> None:
     assert bench.node.face.calls["nvmlEventSetFree"] == 1
 
 
+def test_a_set_that_cannot_even_be_freed_is_left_behind(bench: Bench) -> None:
+    events = listen(bench)
+    bench.node.set_faults(
+        Fault(effect="error", function=WAIT, code=999), Fault(effect="error", function="nvmlEventSetFree")
+    )
+    with pytest.raises(Broken, match=WAIT):
+        events.read()
+    bench.node.set_faults()
+    bench.node.advance(NS_PER_S)
+
+    assert events.read() == ()
+
+
 def test_events_seen_before_an_error_are_not_lost_with_it(bench: Bench) -> None:
     events = listen(bench)
     codes = [0, 15]

@@ -214,6 +214,19 @@ def test_a_failing_batch_loses_only_the_fields(bench: Bench) -> None:
     assert len(failures) == 1
 
 
+def test_fields_that_cannot_be_had_at_first_come_later(bench: Bench) -> None:
+    bench.node.set_faults(Fault(effect="error", function=FIELDS, code=999))
+    fast = readings(bench)
+    first, _ = fast.read(GPU, [])
+    bench.node.set_faults()
+
+    assert (first.power_w, first.energy_j) == (None, None)
+    assert first.temperature_c is not None
+    assert read(fast).power_w is not None
+    assert fast.is_known
+    assert bench.node.face.calls["nvmlDeviceGetPowerUsage"] == 0
+
+
 def test_memory_that_does_not_add_up_is_not_told(bench: Bench) -> None:
     import ctypes
     from typing import Any
@@ -237,6 +250,19 @@ def test_a_device_that_answers_nothing_at_all_is_a_failure(bench: Bench) -> None
 
     with pytest.raises(Broken):
         fast.read(GPU, [])
+
+
+def test_without_a_batch_there_is_still_what_the_calls_give(bench: Bench) -> None:
+    bench.node.set_faults(Fault(effect="missing", function=FIELDS))
+    fast = readings(bench)
+    bench.step()
+
+    sample = read(fast)
+
+    assert sample.power_w == pytest.approx(bench.true("power_w"), abs=0.001)
+    assert sample.energy_j == pytest.approx(bench.true("energy_j"), abs=0.001)
+    assert sample.power_limit_enforced_w == bench.node.face.boards[0].model.power_limit_w
+    assert sample.clock_event_ns is None
 
 
 def test_a_lost_device_goes_up(bench: Bench) -> None:

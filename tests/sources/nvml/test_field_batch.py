@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpufeed.errors import Broken, DeviceLost, DeviceResetRequired
+from gpufeed.errors import Broken, DeviceLost, DeviceResetRequired, Unsupported
 from gpufeed.simulate.faults import Fault
 from gpufeed.sources.nvml import field_ids
 from gpufeed.sources.nvml.field_batch import FieldBatch
@@ -84,7 +84,7 @@ def test_what_a_device_refuses_once_is_not_asked_again(bench: Bench) -> None:
     unknown, no_link = Field(9999), Field(field_ids.NVLINK_STATE, 99)  # not supported; invalid argument
     batch = batch_of(bench, unknown, ENERGY, no_link)
 
-    assert batch.probe().keys() == {ENERGY}
+    assert batch.read().keys() == {ENERGY}
     asked_before = bench.node.face.field_values
     batch.read()
 
@@ -96,7 +96,7 @@ def test_a_field_that_fails_for_a_moment_is_asked_again(bench: Bench) -> None:
     bench.node.set_faults(Fault(effect="error", function=CALL, field=ENERGY.id, code=999))
     batch = batch_of(bench, ENERGY, REPLAYS)
 
-    assert batch.probe().keys() == {REPLAYS}
+    assert batch.read().keys() == {REPLAYS}
     bench.node.set_faults()
 
     assert batch.read().keys() == {ENERGY, REPLAYS}
@@ -115,12 +115,45 @@ def test_a_driver_without_field_values_gives_none_and_is_asked_once(bench: Bench
     bench.node.set_faults(Fault(effect="missing", function=CALL))
     batch = batch_of(bench, ENERGY)
 
-    assert batch.probe() == {}
+    assert batch.read() == {}
     before = bench.calls()
 
     assert batch.read() == {}
     assert batch.fields == ()
     assert bench.calls() == before
+
+
+@pytest.mark.parametrize("code", [2, 3, 4])
+def test_a_batch_that_is_refused_whole_is_not_asked_again(bench: Bench, code: int) -> None:
+    bench.node.set_faults(Fault(effect="error", function=CALL, code=code))
+    batch = batch_of(bench, ENERGY)
+
+    assert batch.read() == {}
+    assert batch.is_known
+    assert batch.fields == ()
+
+
+def test_a_refusal_after_answers_counts_for_that_read_only(bench: Bench) -> None:
+    batch = batch_of(bench, ENERGY)
+    batch.read()
+    bench.node.set_faults(Fault(effect="not_supported", function=CALL))
+    with pytest.raises(Unsupported):
+        batch.read()
+    bench.node.set_faults()
+
+    assert batch.read().keys() == {ENERGY}
+
+
+def test_a_batch_that_fails_at_first_finds_out_later_what_there_is(bench: Bench) -> None:
+    bench.node.set_faults(Fault(effect="error", function=CALL, code=999))
+    batch = batch_of(bench, ENERGY, Field(9999))
+    with pytest.raises(Broken):
+        batch.read()
+    bench.node.set_faults()
+
+    assert not batch.is_known
+    assert batch.read().keys() == {ENERGY}
+    assert batch.fields == (ENERGY,)
 
 
 def test_a_batch_that_fails_whole_raises(bench: Bench) -> None:
@@ -138,7 +171,7 @@ def test_a_value_of_an_unknown_type_is_no_value(bench: Bench) -> None:
 
     bench.put(CALL, (ctypes.c_void_p, ctypes.c_int, VALUES), answer)
 
-    assert batch_of(bench, ENERGY).probe() == {}
+    assert batch_of(bench, ENERGY).read() == {}
 
 
 def test_calls_and_fields_are_counted_and_named(bench: Bench) -> None:

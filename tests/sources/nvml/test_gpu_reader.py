@@ -102,6 +102,18 @@ def test_a_fast_tick_costs_twelve_driver_calls(bench: Bench) -> None:
     assert desk.counts.nvml_calls - counted == 12
 
 
+@pytest.mark.parametrize(("text", "expected"), [("1\n", 1), ("-1\n", None), ("none\n", None), (None, None)])
+def test_the_numa_node_is_that_of_the_slot_by_sysfs(bench: Bench, text: str | None, expected: int | None) -> None:
+    board = bench.node.face.boards[0]
+    slot = Path(bench.node.config().sysfs) / "bus/pci/devices" / board.pci_bus_id
+    slot.mkdir(parents=True)
+    if text is not None:
+        (slot / "numa_node").write_text(text)
+    reader, _ = bench.reader()
+
+    assert only(reader.read(SLOW), GpuIdentity).numa_node == expected
+
+
 def test_opening_a_lane_makes_no_call(bench: Bench) -> None:
     before = bench.calls()
     bench.reader()
@@ -262,6 +274,24 @@ def test_a_gpu_that_comes_and_goes_is_not_probed_at_every_return(bench: Bench) -
     assert bench.node.face.calls["nvmlDeviceGetName"] - before <= 8
 
 
+def test_a_gpu_that_was_well_for_long_is_looked_for_soon(bench: Bench) -> None:
+    reader, _ = bench.reader()
+    for _ in range(6):  # comes and goes: the pauses grow to half a minute
+        bench.node.set_faults(LOST)
+        reader.read(FAST)
+        bench.node.set_faults()
+        bench.node.advance(30 * NS_PER_S)
+        reader.read(FAST)
+    bench.node.advance(31 * NS_PER_S)
+    reader.read(FAST)
+    bench.node.set_faults(LOST)
+    reader.read(FAST)
+    bench.node.set_faults()
+    bench.node.advance(NS_PER_S)
+
+    assert condition(reader.read(FAST)) == "ok"
+
+
 # One thing at a time
 
 
@@ -382,16 +412,21 @@ def test_gpm_before_hopper_is_unsupported_said_once_and_never_asked_for(a100: Be
 
 
 @pytest.mark.parametrize(
-    ("function", "name"),
+    ("function", "fields", "name"),
     [
-        ("nvmlDeviceGetUtilizationRates", "utilization"),
-        ("nvmlDeviceGetClockInfo", "clocks"),
+        ("nvmlDeviceGetUtilizationRates", (), "utilization"),
+        ("nvmlDeviceGetClockInfo", (), "clocks"),
+        ("nvmlDeviceGetPowerUsage", (185, 186), "power"),
+        ("nvmlDeviceGetTotalEnergyConsumption", (83,), "energy"),
     ],
 )
 def test_a_getter_a_device_refuses_is_said_to_be_missing_with_the_drivers_words(
-    bench: Bench, function: str, name: str
+    bench: Bench, function: str, fields: tuple[int, ...], name: str
 ) -> None:
-    bench.node.set_faults(Fault(effect="not_supported", function=function))
+    bench.node.set_faults(
+        Fault(effect="not_supported", function=function),
+        *(Fault(effect="not_supported", function="nvmlDeviceGetFieldValues", field=field) for field in fields),
+    )
     reader, _ = bench.reader()
 
     status = next(status for status in reader.read(FAST).inputs if status.input == name)
@@ -421,6 +456,17 @@ def test_a_board_without_nvlink_says_so_once(bench: Bench) -> None:
 
     assert words(reader.read(NVLINK)) == {"nvlink": "unsupported"}
     assert reader.read(NVLINK) == Outcome()
+
+
+def test_links_that_could_not_be_counted_at_first_are_counted_later(bench: Bench) -> None:
+    bench.node.set_faults(Fault(effect="error", function="nvmlDeviceGetFieldValues", code=999))
+    reader, _ = bench.reader()
+    reader.read(FAST)
+    with pytest.raises(Broken):
+        reader.read(NVLINK)
+    bench.node.set_faults()
+
+    assert only(reader.read(NVLINK), NvlinkTotals).links == 18
 
 
 def test_links_whose_bytes_cannot_be_counted_are_said_to_be_so(bench: Bench) -> None:
@@ -501,6 +547,18 @@ def test_a_released_gpu_closes_everything_and_says_so(bench: Bench) -> None:
     assert [reader.read(name) for name in SECONDARY] == [Outcome()] * len(SECONDARY)
     assert condition(reader.read(FAST)) == "released"
     assert bench.calls() == before
+
+
+def test_a_released_gpu_says_so_also_where_nvml_cannot_be_closed(bench: Bench) -> None:
+    reader, _ = bench.reader()
+    settle(bench, reader)
+    bench.node.set_faults(Fault(effect="error", function="nvmlShutdown"))
+    bench.board.released = True
+
+    said = only(reader.read(FAST), GpuCondition)
+
+    assert said.condition == "released"
+    assert "nvmlShutdown" in said.detail
 
 
 def test_a_gpu_given_back_is_read_again(bench: Bench) -> None:

@@ -126,6 +126,12 @@ def test_an_invalid_argument_means_that_there_is_no_such_link(bench: Bench) -> N
     assert bench.node.face.calls[STATE] == 19
 
 
+def test_links_are_asked_for_one_by_one_only_so_far(bench: Bench) -> None:
+    device, _ = bench.device()
+
+    assert device.probe_links(5) == 5
+
+
 def test_a_board_without_links_has_zero_of_them(bench: Bench) -> None:
     bench.node.set_faults(*without(91), Fault(effect="not_supported", function=STATE))
     device, _ = bench.device()

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pynvml
 
-from gpufeed.errors import SourceError, Unsupported
+from gpufeed.errors import Broken, SourceError, Unsupported
 from gpufeed.sources.contract import Desk
 from gpufeed.sources.nvml.faults import SUCCESS, LibraryMissing, LibraryUnusable, error_of
 
@@ -95,6 +95,8 @@ class Nvml:
             raise Unsupported(f"{name}: this driver does not have the version asked for") from None
         except pynvml.NVMLError as error:
             raise _translated(name, error) from None
+        except UnicodeDecodeError:
+            raise Broken(f"{name}: the answer is no text") from None
 
 
 def words_of(code: int) -> str:

@@ -52,10 +52,6 @@ class Device:
         """UUID of the board. Source: nvmlDeviceGetUUID."""
         return str(self._call("nvmlDeviceGetUUID"))
 
-    def index(self) -> int:
-        """NVML index of the moment. Source: nvmlDeviceGetIndex."""
-        return int(self._call("nvmlDeviceGetIndex"))
-
     def utilization(self) -> Utilization:
         """Shares of time; not supported while MIG is on. Source: nvmlDeviceGetUtilizationRates."""
         rates = self._call("nvmlDeviceGetUtilizationRates")

@@ -31,12 +31,11 @@ Convert = Callable[[float], float | None]
 
 
 class FastReadings:
-    """The fast readings that one GPU has, found out when this is made. Raises DeviceLost, DeviceResetRequired."""
+    """The fast readings of one GPU. Which of them it has is found out by the first read."""
 
     def __init__(self, device: Device, driver_version: str | None) -> None:
         self._clock_event_fields = clock_event_fields(driver_version)
         self._batch = FieldBatch(device.nvml, device.handle, (*_FIELDS, *self._clock_event_fields.values()))
-        self._batch.probe()
         self._pcie_bits = _BITS_32
         self.utilization = Getter(device.utilization)
         self.memory = Getter(device.memory, device.memory_v1)
@@ -45,13 +44,18 @@ class FastReadings:
         self.graphics_clock = Getter(lambda: device.clock_hz(GRAPHICS_CLOCK))
         self.sm_clock = Getter(lambda: device.clock_hz(SM_CLOCK))
         self.memory_clock = Getter(lambda: device.clock_hz(MEMORY_CLOCK))
-        self.power = self._field_or_call(
-            (field_ids.POWER_AVERAGE, field_ids.POWER_INSTANT), quantities.watts_of_mw, device.power_w
+        self.power = FieldOrCall(
+            self._batch, (field_ids.POWER_AVERAGE, field_ids.POWER_INSTANT), quantities.watts_of_mw, device.power_w
         )
-        self.power_limit = self._field_or_call(
-            (field_ids.POWER_LIMIT_ENFORCED,), quantities.watts_of_mw, device.power_limit_enforced_w
+        self.power_limit = FieldOrCall(
+            self._batch, (field_ids.POWER_LIMIT_ENFORCED,), quantities.watts_of_mw, device.power_limit_enforced_w
         )
-        self.energy = self._field_or_call((field_ids.ENERGY,), quantities.joules_of_mj, device.energy_j)
+        self.energy = FieldOrCall(self._batch, (field_ids.ENERGY,), quantities.joules_of_mj, device.energy_j)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has been found out what this device has."""
+        return self._batch.is_known
 
     @property
     def has_pcie_bytes(self) -> bool:
@@ -121,28 +125,25 @@ class FastReadings:
             gpu=gpu, transmit_bytes=transmit_bytes, receive_bytes=receive_bytes, counter_bits=self._pcie_bits
         )
 
-    def _field_or_call(
-        self, fields: tuple[Field, ...], convert: Convert, call: Callable[[], float | None]
-    ) -> "FieldOrCall":
-        present = tuple(field for field in fields if field in self._batch.fields)
-        return FieldOrCall(present[0] if present else None, convert, call)
-
 
 class FieldOrCall:
-    """A reading that a field of the batch gives, or where there is no such field a call of its own.
+    """A reading that a field of the batch gives, or where the device has none of the fields a call of its own.
 
-    Decided once: two ways in turn would mix a mean with a moment.
+    The first field that is there is the only one used: two ways in turn would mix a mean with a moment.
     """
 
-    def __init__(self, field: Field | None, convert: Convert, call: Callable[[], float | None]) -> None:
-        self._field = field
+    def __init__(
+        self, batch: FieldBatch, fields: tuple[Field, ...], convert: Convert, call: Callable[[], float | None]
+    ) -> None:
+        self._batch = batch
+        self._fields = fields
         self._convert = convert
         self._getter = Getter(call)
 
     @property
     def is_missing(self) -> bool:
         """Whether this device cannot give it at all."""
-        return self._field is None and self._getter.is_missing
+        return self._getter.is_missing
 
     @property
     def refusal(self) -> SourceError | None:
@@ -151,8 +152,9 @@ class FieldOrCall:
 
     def read(self, values: FieldValues, failures: list[SourceError]) -> float | None:
         """The value, in base units."""
-        if self._field is not None:
-            return _converted(values, self._field, self._convert)
+        for field in self._fields:
+            if field in self._batch.fields:
+                return _converted(values, field, self._convert)
         return self._getter.read(failures)
 
 

@@ -11,9 +11,9 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gpufeed.errors import Unsupported
+from gpufeed.errors import Denied, Unsupported
 from gpufeed.sources.nvml.binding import Handle, Nvml, words_of
-from gpufeed.sources.nvml.faults import SUCCESS, error_of, is_about_the_device, is_refusal
+from gpufeed.sources.nvml.faults import SUCCESS, InvalidArgument, error_of, is_about_the_device, is_refusal
 from gpufeed.sources.nvml.field_ids import Field
 
 _CALL: Final = "nvmlDeviceGetFieldValues"
@@ -42,32 +42,36 @@ class FieldBatch:
     def __init__(self, nvml: Nvml, handle: Handle, fields: Iterable[Field]) -> None:
         self._nvml = nvml
         self._handle = handle
+        self.is_known = False  # which fields this device has: found out by the first answer
         self._arrange(tuple(fields))
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """What is asked for: after `probe` only what this device has."""
+        """What is asked for: once known, only what this device has."""
         return self._fields
 
-    def probe(self) -> FieldValues:
-        """Ask once, and drop for good what this device refuses. The first values. Raises as `read`."""
+    def read(self) -> FieldValues:
+        """Values of the fields that answered. What is refused the first time is not asked for again.
+
+        Raises SourceError; DeviceLost and DeviceResetRequired also where only an entry says so.
+        """
         if not self._fields:
             return {}
         try:
             self._ask()
-        except Unsupported:
-            self._arrange(())
+        except (Unsupported, Denied, InvalidArgument):
+            if self.is_known:
+                raise
+            self._know(())
             return {}
-        answered = tuple(self._answers())
-        self._arrange(tuple(field for field, code, _ in answered if not is_refusal(code)))
-        return self._values(answered)
+        answers = tuple(self._answers())
+        if not self.is_known:
+            self._know(tuple(field for field, code, _ in answers if not is_refusal(code)))
+        return _values(answers)
 
-    def read(self) -> FieldValues:
-        """Values of the fields that answered. Raises DeviceLost and DeviceResetRequired also where an entry says so."""
-        if not self._fields:
-            return {}
-        self._ask()
-        return self._values(self._answers())
+    def _know(self, fields: tuple[Field, ...]) -> None:
+        self.is_known = True
+        self._arrange(fields)
 
     def _arrange(self, fields: tuple[Field, ...]) -> None:
         self._fields = fields
@@ -87,11 +91,12 @@ class FieldBatch:
             decoder = _VALUE_TYPES.get(value_type) if code == SUCCESS else None
             yield field, code, None if decoder is None else decoder.unpack(raw)[0]
 
-    def _values(self, answers: Iterable[tuple[Field, int, int | float | None]]) -> FieldValues:
-        values: FieldValues = {}
-        for field, code, value in answers:
-            if value is not None:
-                values[field] = value
-            elif is_about_the_device(code):
-                raise error_of(code, f"{_CALL}({field.id})", words_of(code))
-        return values
+
+def _values(answers: Iterable[tuple[Field, int, int | float | None]]) -> FieldValues:
+    values: FieldValues = {}
+    for field, code, value in answers:
+        if value is not None:
+            values[field] = value
+        elif is_about_the_device(code):
+            raise error_of(code, f"{_CALL}({field.id})", words_of(code))
+    return values

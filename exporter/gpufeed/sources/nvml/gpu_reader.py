@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from gpufeed.errors import Absent, DeviceLost, DeviceResetRequired, SourceError
+from gpufeed.errors import DeviceLost, DeviceResetRequired, SourceError
 from gpufeed.model.frame import GpuEvent, InputStatus
 from gpufeed.model.gpu import GpuCondition
 from gpufeed.model.ids import GroupName
@@ -99,19 +99,15 @@ class GpuReader:
 
     def _read_well(self, gpu: OpenGpu) -> Outcome:
         failures: list[SourceError] = []
-        fast = gpu.fast.get()
-        if fast is None:
-            raise gpu.fast.refusal or Absent("nothing fast to read")
-        sample, pcie = fast.read(gpu.identity.gpu, failures)
+        sample, pcie = gpu.fast.read(gpu.identity.gpu, failures)
         samples = (self._condition(), sample) if pcie is None else (self._condition(), sample, pcie)
         return Outcome(samples=samples, inputs=self._news(gpu), failures=self._failures(failures))
 
     def _read_slow(self, gpu: OpenGpu) -> Outcome:
         failures: list[SourceError] = []
-        slow = gpu.slow.get()
-        samples = () if slow is None else (slow.read(gpu.identity.gpu, failures),)
+        slow = gpu.slow.read(gpu.identity.gpu, failures)
         # the identity costs nothing here, and is soon known of a GPU that came back
-        return Outcome(samples=(gpu.identity, *samples), failures=self._failures(failures))
+        return Outcome(samples=(gpu.identity, slow), failures=self._failures(failures))
 
     def _read_rare(self, gpu: OpenGpu) -> Outcome:
         if gpu.device.uuid() != gpu.identity.gpu.uuid:
@@ -121,8 +117,7 @@ class GpuReader:
 
     def _read_processes(self, gpu: OpenGpu) -> Outcome:
         failures: list[SourceError] = []
-        lists = gpu.processes.get()
-        processes = None if lists is None else lists.read(gpu.identity.gpu, failures)
+        processes = gpu.processes.read(gpu.identity.gpu, failures)
         if processes is None:
             self._leave_board()
             return Outcome(inputs=self._news(gpu), failures=self._failures(failures))

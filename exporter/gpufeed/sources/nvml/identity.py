@@ -30,10 +30,11 @@ def read_identity(device: Device, index: int, numa_node_of: Callable[[str], int 
     """
     uuid = GpuUuid(device.uuid())
     pci = _optional(lambda: read_pci(device))
-    limits = FieldBatch(device.nvml, device.handle, (field_ids.POWER_LIMIT_DEFAULT, field_ids.NVLINK_SPEED)).probe()
-    default_limit_mw = limits.get(field_ids.POWER_LIMIT_DEFAULT)
-    speed_mbps = limits.get(field_ids.NVLINK_SPEED)
-    links = count_links(device)
+    batch = FieldBatch(device.nvml, device.handle, (field_ids.POWER_LIMIT_DEFAULT, field_ids.NVLINK_SPEED))
+    fields = _optional(batch.read) or {}
+    default_limit_mw = fields.get(field_ids.POWER_LIMIT_DEFAULT)
+    speed_mbps = fields.get(field_ids.NVLINK_SPEED)
+    links = _optional(lambda: count_links(device))
     return GpuIdentity(
         gpu=GpuKey(uuid),
         index=index,

@@ -26,8 +26,8 @@ class _Way(NamedTuple):
 
 
 def count_links(device: Device) -> int | None:
-    """Links of the board, up or not: field 91, or as many as answer. 0: it has none. Raises DeviceLost."""
-    links = FieldBatch(device.nvml, device.handle, (field_ids.NVLINK_LINKS,)).probe().get(field_ids.NVLINK_LINKS)
+    """Links of the board, up or not: field 91, or as many as answer. 0: it has none. Raises SourceError."""
+    links = FieldBatch(device.nvml, device.handle, (field_ids.NVLINK_LINKS,)).read().get(field_ids.NVLINK_LINKS)
     if links is not None:
         return int(links) if 0 <= links <= 2 * _MAX_LINKS else None
     try:
@@ -83,7 +83,7 @@ class LinkStates:
         self._batch = FieldBatch(
             device.nvml, device.handle, tuple(Field(field_ids.NVLINK_STATE, link) for link in range(links))
         )
-        self._batch.probe()
+        self._batch.read()
         self._has_fields = len(self._batch.fields) == links
 
     def count_up(self) -> int | None:
@@ -101,7 +101,7 @@ def _find_way(device: Device, links: int) -> tuple[_Way | None, FieldBatch]:
     for way in _ways(links):
         fields = (*way.transmit, *way.receive)
         batch = FieldBatch(device.nvml, device.handle, fields)
-        batch.probe()
+        batch.read()
         if batch.fields == fields:
             return way, batch
     return None, FieldBatch(device.nvml, device.handle, ())

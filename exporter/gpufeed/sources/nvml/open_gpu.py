@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GPU that has been found: its identity, and the readings it has. Replaced whole when it is found again."""
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
 
-from gpufeed.errors import Denied, SourceError, Unsupported
+from gpufeed.errors import Denied, ParseError, SourceError, Unsupported
 from gpufeed.model.frame import InputStatus
+from gpufeed.parse.number import parse_count
 from gpufeed.sources.contract import Desk
+from gpufeed.sources.files import Tree
 from gpufeed.sources.nvml.device import Device
 from gpufeed.sources.nvml.events import EventReadings
 from gpufeed.sources.nvml.fast import FastReadings
 from gpufeed.sources.nvml.gpm import GpmReadings
 from gpufeed.sources.nvml.identity import read_identity
-from gpufeed.sources.nvml.nvlink import NvlinkReadings
+from gpufeed.sources.nvml.nvlink import NvlinkReadings, count_links
 from gpufeed.sources.nvml.processes import ProcessLists
 from gpufeed.sources.nvml.slow import SlowReadings
 
@@ -53,18 +54,19 @@ class OpenGpu:
 
     def __init__(self, device: Device, index: int, desk: Desk, driver_version: str | None) -> None:
         self.device = device
-        self.identity = read_identity(device, index, lambda bus_id: _numa_node(desk.config.sysfs, bus_id))
-        self.fast = Part(lambda: FastReadings(device, driver_version))
-        self.slow = Part(lambda: SlowReadings(device))
-        self.processes = Part(lambda: ProcessLists(device))
+        sysfs = Tree(desk.config.sysfs, desk)
+        self.identity = read_identity(device, index, lambda bus_id: _numa_node(sysfs, bus_id))
+        self.fast = FastReadings(device, driver_version)
+        self.slow = SlowReadings(device)
+        self.processes = ProcessLists(device)
         self.nvlink = Part(lambda: self._nvlink(desk))
         self.gpm = Part(lambda: self._gpm(desk))
         self.events = Part(lambda: EventReadings(device, self.identity, desk.clock))
 
     def inputs(self) -> Iterator[InputStatus]:
         """What is known by now of what this GPU gives and does not give."""
-        fast = self.fast.made
-        if fast is not None:
+        fast = self.fast
+        if fast.is_known:
             yield self._input("utilization", fast.utilization.refusal if fast.utilization.is_missing else None)
             yield self._input("memory", fast.memory.refusal if fast.memory.is_missing else None)
             yield self._input("power", fast.power.refusal if fast.power.is_missing else None)
@@ -73,9 +75,8 @@ class OpenGpu:
             yield self._input("clocks", fast.sm_clock.refusal if fast.sm_clock.is_missing else None)
             yield self._input("clock_events", _unless(fast.has_clock_events, "no clock-event counter answers"))
             yield self._input("pcie_bytes", _unless(fast.has_pcie_bytes, "fields 197 and 198 do not answer"))
-        processes = self.processes.made
-        if processes is not None:
-            yield self._input("processes", processes.refusal if processes.is_missing else None)
+        if self.processes.is_known:
+            yield self._input("processes", self.processes.refusal if self.processes.is_missing else None)
         nvlink = self.nvlink.made
         if nvlink is not None:
             yield self._input("nvlink", _unless(nvlink.has_bytes, "no byte counter of the links answers"))
@@ -96,9 +97,12 @@ class OpenGpu:
                 continue  # of a GPU that is gone nothing is left to free
 
     def _nvlink(self, desk: Desk) -> NvlinkReadings:
-        if not self.identity.nvlink_links:
+        links = self.identity.nvlink_links
+        if links is None:
+            links = count_links(self.device)  # it failed when the identity was read
+        if not links:
             raise Unsupported("this board has no NVLink")
-        return NvlinkReadings(self.device, self.identity.nvlink_links, desk.clock, desk.config.slow_period_ns)
+        return NvlinkReadings(self.device, links, desk.clock, desk.config.slow_period_ns)
 
     def _gpm(self, desk: Desk) -> GpmReadings:
         if not self.identity.has_gpm:
@@ -119,16 +123,9 @@ def _unless(is_there: bool, reason: str) -> SourceError | None:  # noqa: FBT001 
     return None if is_there else Unsupported(reason)
 
 
-def _numa_node(sysfs: str, bus_id: str) -> int | None:
-    """NUMA node of a PCI device. Source: /sys/bus/pci/devices/*/numa_node; -1 is none."""
+def _numa_node(tree: Tree, bus_id: str) -> int | None:
+    """NUMA node of a PCI device; -1 is none. Source: /sys/bus/pci/devices/*/numa_node."""
     try:
-        descriptor = os.open(f"{sysfs}/bus/pci/devices/{bus_id}/numa_node", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+        return parse_count(tree.attribute(f"bus/pci/devices/{bus_id}/numa_node"))
+    except (SourceError, ParseError):
         return None
-    try:
-        node = int(os.read(descriptor, 32))
-    except (OSError, ValueError):
-        return None
-    finally:
-        os.close(descriptor)
-    return node if node >= 0 else None

@@ -36,6 +36,7 @@ class ProcessLists:
 
     def __init__(self, device: Device) -> None:
         self._lists = tuple(Getter(_ProcessList(device, function).read) for function in _FUNCTIONS)
+        self.is_known = False  # which lists this device has: found out by the first read
 
     @property
     def is_missing(self) -> bool:
@@ -56,6 +57,7 @@ class ProcessLists:
                 return None  # half of the lists would tell that a GPU is free when it is not
             for pid, memory_bytes in processes or ():
                 used[pid] = memory_bytes if used.get(pid) is None else max(used[pid] or 0, memory_bytes or 0)
+        self.is_known = True
         if self.is_missing:
             return None
         return GpuProcesses(

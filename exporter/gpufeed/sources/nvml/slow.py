@@ -16,11 +16,10 @@ _FIELDS: Final = (field_ids.ECC_MODE, field_ids.PCIE_REPLAYS, field_ids.RECOVERY
 
 
 class SlowReadings:
-    """The slow readings that one GPU has, found out when this is made. Raises DeviceLost, DeviceResetRequired."""
+    """The slow readings of one GPU. Which of them it has is found out by the first read."""
 
     def __init__(self, device: Device) -> None:
         self._batch = FieldBatch(device.nvml, device.handle, _FIELDS)
-        self._batch.probe()
         self._generation = Getter(lambda: device.number("nvmlDeviceGetCurrPcieLinkGeneration"))
         self._width = Getter(lambda: device.number("nvmlDeviceGetCurrPcieLinkWidth"))
         self._replays = Getter(lambda: device.number("nvmlDeviceGetPcieReplayCounter"))
