@@ -14,7 +14,7 @@ from gpufeed.errors import ConfigError
 
 EXIT_OK: Final = 0
 EXIT_BAD_CONFIG: Final = 2
-EXIT_NOT_BOUND: Final = 3
+EXIT_INTERRUPTED: Final = 130
 
 _DESCRIPTION: Final = "Says, for every GPU of a node and all of its time, whether it was fed, and if not, why."
 
@@ -34,8 +34,9 @@ class _Command:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command named by the arguments; the return value is the exit code."""
-    parser = _parser()
-    arguments = parser.parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    parser = _parser(frozenset(given))
+    arguments = parser.parse_args(given)
     command: _Command | None = getattr(arguments, "command", None)
     if command is None:
         parser.print_help()
@@ -46,20 +47,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         for problem in error.problems:
             sys.stderr.write(f"gpufeed: {problem}\n")
         return EXIT_BAD_CONFIG
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
     except BrokenPipeError:  # `gpufeed once | head`
         sys.stderr.close()
         return EXIT_OK
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: frozenset[str]) -> argparse.ArgumentParser:
+    """The parser; only commands among `words` have their flags, because those of some take a while to import."""
     parser = argparse.ArgumentParser(prog="gpufeed", description=_DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"gpufeed {gpufeed.__version__}")
     listed = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, command in _COMMANDS.items():
         one = listed.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
         one.set_defaults(command=command)
-        command.add_flags(one)
+        if name in words:
+            command.add_flags(one)
     return parser
 
 
