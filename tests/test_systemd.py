@@ -29,7 +29,7 @@ def test_systemd_finds_nothing_wrong(analysed: Path) -> None:
 
 
 def test_the_exposure_stays_below_2_5_of_10(analysed: Path) -> None:
-    command = ["systemd-analyze", "security", "--offline=true", "--threshold=25", analysed]
+    command = ["systemd-analyze", "security", "--offline=true", "--threshold=25", str(analysed)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-300:]
 
