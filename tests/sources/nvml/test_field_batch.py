@@ -133,6 +133,19 @@ def test_a_batch_that_is_refused_whole_is_not_asked_again(bench: Bench, code: in
     assert batch.fields == ()
 
 
+def test_one_field_that_has_the_batch_refused_does_not_take_the_others_with_it(bench: Bench) -> None:
+    def answer(_device: Any, count: int, values: Any) -> int:
+        if any(entry.fieldId == 9999 for entry in values[:count]):
+            return 2
+        for entry in values[:count]:
+            entry.valueType, entry.value.ullVal = 3, entry.fieldId
+        return 0
+
+    bench.put(CALL, (ctypes.c_void_p, ctypes.c_int, VALUES), answer)
+
+    assert batch_of(bench, ENERGY, Field(9999), REPLAYS).read() == {ENERGY: ENERGY.id, REPLAYS: REPLAYS.id}
+
+
 def test_a_refusal_after_answers_counts_for_that_read_only(bench: Bench) -> None:
     batch = batch_of(bench, ENERGY)
     batch.read()

@@ -192,6 +192,21 @@ def test_a_gpu_that_comes_back_is_found_by_its_place_and_read_anew(bench: Bench)
     assert bench.node.face.calls["nvmlDeviceGetHandleByPciBusId_v2"] == 1
 
 
+def test_a_gpu_that_comes_and_goes_leaves_nothing_behind(bench: Bench) -> None:
+    reader, _ = bench.reader()
+    for _ in range(4):
+        settle(bench, reader)
+        bench.node.set_faults(LOST)
+        reader.read(FAST)
+        bench.node.set_faults()
+        bench.node.advance(31 * NS_PER_S)
+    settle(bench, reader)
+
+    assert len(bench.node.face.gpm._taken) == 2
+    assert len(bench.node.face.events._sets) == 1
+    assert bench.node.face.initialized == 1
+
+
 def test_a_gpu_found_lost_by_any_group_is_lost(bench: Bench) -> None:
     reader, _ = bench.reader()
     settle(bench, reader)

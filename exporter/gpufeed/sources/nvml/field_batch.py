@@ -62,12 +62,18 @@ class FieldBatch:
         except (Unsupported, Denied, InvalidArgument):
             if self.is_known:
                 raise
-            self._know(())
-            return {}
+            self._know(self._fields_that_answer_alone())
+            return self.read()
         answers = tuple(self._answers())
         if not self.is_known:
             self._know(tuple(field for field, code, _ in answers if not is_refusal(code)))
         return _values(answers)
+
+    def _fields_that_answer_alone(self) -> tuple[Field, ...]:
+        """Where one field has the whole batch refused, the others need not go with it."""
+        if len(self._fields) == 1:
+            return ()
+        return tuple(field for field in self._fields if FieldBatch(self._nvml, self._handle, (field,)).read())
 
     def _know(self, fields: tuple[Field, ...]) -> None:
         self.is_known = True

@@ -35,6 +35,7 @@ class Presence:
         self._nvml = Nvml(desk)
         self._backoff = Backoff(desk.clock, _PAUSE_NS, _LONGEST_PAUSE_NS)
         self._gpu: OpenGpu | None = None
+        self._remains: list[OpenGpu] = []  # of a GPU that was lost: freed when it answers again
         self._found_ns = 0
         self._error: SourceError | None = None
         self.identity: GpuIdentity | None = None
@@ -63,13 +64,16 @@ class Presence:
                 raise
             self._found_ns = self._desk.clock.monotonic_ns()
             self._error = None
+            self._free_remains()
         elif self._desk.clock.monotonic_ns() - self._found_ns > _LONGEST_PAUSE_NS:
             self._backoff.succeeded()  # not at once: a GPU that comes and goes is looked for ever more rarely
         return self._gpu
 
     def lose(self, error: SourceError) -> None:
-        """It does not answer: no call until the pause is over. Nothing is freed: that would be a call."""
-        self._gpu = None
+        """It does not answer: no call until the pause is over, not even to free what it had."""
+        if self._gpu is not None:
+            self._remains.append(self._gpu)
+            self._gpu = None
         self._error = error
         self._backoff.failed()
 
@@ -82,8 +86,13 @@ class Presence:
     def let_go(self) -> None:
         """Close everything, NVML included. Raises SourceError."""
         self.forget()
+        self._free_remains()
         self._error = None
         self._nvml.close()
+
+    def _free_remains(self) -> None:
+        while self._remains:
+            self._remains.pop().close()
 
     def _find(self) -> OpenGpu:
         if not self._nvml.is_open:
