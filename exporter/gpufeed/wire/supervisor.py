@@ -169,7 +169,9 @@ class ProbeSupervisor:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(life.ended.wait(), _LOOK_EVERY_S)
         self._note_down(life.why)
-        if not await life.end(self._patience):
+        if await life.end(self._patience):
+            _log.info("probe=%d state=ended exit=%s", life.child.pid, life.child.poll())
+        else:
             _log.error("probe=%d state=abandoned reason=%r", life.child.pid, "it survives every signal allowed")
         self._life = None
 
