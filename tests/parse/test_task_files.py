@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpufeed.errors import ParseError
-from gpufeed.parse.cgroup import CgroupPath, owning_cgroup, parse_cgroup
+from gpufeed.parse.cgroup import CgroupPath, owning_cgroup, parse_cgroup, parse_cgroup_procs
 from gpufeed.parse.task_stat import TaskStat, parse_task_stat
 from gpufeed.parse.task_status import parse_cpus_allowed
 
@@ -106,6 +106,13 @@ def test_a_hybrid_process_without_an_owner_has_its_session() -> None:
 @pytest.mark.parametrize("data", [b"0::/\n", b"0::/init.scope\n", b"3:cpu:/\n1:name=systemd:/\n"])
 def test_the_root_is_the_whole_node(data: bytes) -> None:
     assert owning_cgroup(parse_cgroup(data)).is_whole_node
+
+
+def test_processes_of_a_cgroup_are_listed_without_those_of_other_namespaces() -> None:
+    assert parse_cgroup_procs(b"12\n0\n7\n") == (12, 7)
+    assert parse_cgroup_procs(b"") == ()
+    with pytest.raises(ParseError, match="cgroup.procs"):
+        parse_cgroup_procs(b"12\nx\n")
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"0:/x\n", b"x::/\n", b"0::relative\n", b"0::/\nbroken\n"])
