@@ -111,7 +111,7 @@ def test_the_root_is_the_whole_node(data: bytes) -> None:
 def test_processes_of_a_cgroup_are_listed_without_those_of_other_namespaces() -> None:
     assert parse_cgroup_procs(b"12\n0\n7\n") == (12, 7)
     assert parse_cgroup_procs(b"") == ()
-    with pytest.raises(ParseError, match="cgroup.procs"):
+    with pytest.raises(ParseError, match=r"cgroup\.procs"):
         parse_cgroup_procs(b"12\nx\n")
 
 
