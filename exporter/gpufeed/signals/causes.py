@@ -81,10 +81,8 @@ def is_quiet(of: GpuFeatures, by: Pipeline) -> bool:
 def storage_score(_: GpuFeatures, by: Pipeline) -> Score:
     """Tasks wait for reads, reads take longer than usual, a target gives all it can."""
     storage = by.storage
-    if storage is not None and storage.outstanding < 1:
-        is_read_from = storage.read_bytes_per_s > QUIET_READ_BYTES_PER_S
-        if not is_read_from or storage.write_bytes_per_s > WRITING * storage.read_bytes_per_s:
-            return Score(0.0)
+    if storage is not None and not _is_read_from(storage):
+        return Score(0.0)
     terms = [_term("io pressure", by.io_waiting, "ratio", 0.05, 0.25)]
     if by.tasks is not None:
         terms.append(_term("tasks in uninterruptible sleep", by.tasks.blocked_ratio, "ratio", 0.10, 0.40))
@@ -92,6 +90,14 @@ def storage_score(_: GpuFeatures, by: Pipeline) -> Score:
         terms.append(_term(f"{storage.target} read latency over usual", storage.slowdown, "ratio", 1.5, 2.0))
         terms.append(_term(f"{storage.target} reads of capacity", storage.read_saturation, "ratio", 0.6, 0.3))
     return _best(terms)
+
+
+def _is_read_from(storage: Storage) -> bool:
+    """Reads are under way, or so many end that the pipeline may stand on them; writes are not what is waited for."""
+    if storage.outstanding >= 1:
+        return True
+    is_written_to = storage.write_bytes_per_s > WRITING * storage.read_bytes_per_s
+    return storage.read_bytes_per_s > QUIET_READ_BYTES_PER_S and not is_written_to
 
 
 def checkpoint_score(of: GpuFeatures, by: Pipeline) -> Score:
@@ -160,11 +166,13 @@ def _is_serial_loader(tasks: Tasks, storage: Storage | None) -> bool:
     loaders = tasks.running + tasks.blocked
     if tasks.busiest is None or tasks.busiest < SERIAL_CPU_MIN or loaders > SERIAL_LOADERS_MAX * tasks.gpus:
         return False
-    if not SERIAL_MIN <= tasks.blocked_ratio + tasks.busiest <= SERIAL_MAX:
+    if tasks.blocked == 0 or not SERIAL_MIN <= tasks.blocked_ratio + tasks.busiest <= SERIAL_MAX:
+        return False
+    if storage is not None and not _is_read_from(storage):
         return False
     saturation = (storage.read_saturation if storage is not None else None) or 0.0
     slowdown = (storage.slowdown if storage is not None else None) or 1.0
-    return tasks.blocked > 0 and saturation < SERIAL_SATURATION_MAX and slowdown < SERIAL_SLOWDOWN_MAX
+    return saturation < SERIAL_SATURATION_MAX and slowdown < SERIAL_SLOWDOWN_MAX
 
 
 def _serial_evidence(tasks: Tasks) -> tuple[Evidence, ...]:

@@ -140,7 +140,9 @@ def _nvlink(
 ) -> tuple[float | None, bool, bool]:
     """Share of capacity, whether there are links at all, and whether some are down."""
     totals: NvlinkTotals | None = view.latest(NvlinkTotals, key)
-    links = (totals.links if totals is not None else None) or (identity.nvlink_links if identity is not None else None)
+    links = totals.links if totals is not None else None
+    if links is None and identity is not None:
+        links = identity.nvlink_links
     up = totals.links_up if totals is not None else None
     is_degraded = bool(links and up is not None and 0 < up < links)
     means = view.mean(NvlinkTotals, key, *interval)
