@@ -106,7 +106,7 @@ class XidEvent(Struct, frozen=True, array_like=True, tag="xid"):
 
 
 class GpuEvent(Struct, frozen=True, array_like=True, tag="gpu_event"):
-    """Any other event of a GPU; kinds are `mig_changed`, `recovery_action_changed`, `unavailable`."""
+    """Any other event of a GPU; kinds are `mig_changed`, `recovery_action_changed`, `unavailable`, `driver_changed`."""
 
     at_ns: int
     kind: str
