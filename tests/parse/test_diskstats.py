@@ -113,6 +113,13 @@ def test_a_line_survives_the_kernels_spelling(values: list[int]) -> None:
     assert row.queue_s == values[10] / 1000
 
 
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=11, max_size=17))
+def test_no_line_gives_more_bytes_than_a_counter_holds(values: list[int]) -> None:
+    parsed = parse_diskstats(b" 259 0 nvme0n1 " + b" ".join(b"%d" % value for value in values))
+    assert len(parsed.rows) + len(parsed.rejects) == 1
+    assert all(max(row.read_bytes, row.write_bytes) < 2**64 for row in parsed.rows)
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_give_rows_and_rejects(data: bytes) -> None:
     parsed = parse_diskstats(data)

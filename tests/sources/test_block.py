@@ -75,10 +75,10 @@ def test_a_disk_that_comes_later_is_looked_at(bench: HostBench) -> None:
     reader = bench.only_reader(BlockSource())
     read(reader, "block.fast")
     bench.write("proc/diskstats", DISKSTATS + "   8 16 sdb 1 0 2 0 0 0 0 0 0 0 0\n")
-    bench.write("sys/block/sdb/size", "0\n")
+    bench.write("sys/block/sdb/size", "1000\n")
     bench.write("sys/block/sdb/slaves", "")  # a file where a directory should be
-    outcome = read(reader, "block.fast")
-    assert [sample.storage.target for sample in samples_of(outcome, StorageCounters)] == ["nvme0n1", "sda", "rbd0"]
+    found = samples_of(read(reader, "block.fast"), StorageCounters)
+    assert [sample.storage.target for sample in found] == ["nvme0n1", "sda", "rbd0", "sdb"]
 
 
 def test_a_disk_is_described_slowly(bench: HostBench) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NFS mounts: whose table, which targets, what they are called."""
 
+import msgspec
 import pytest
 
 from gpufeed.model.desired import CollectorOptions
@@ -116,6 +117,18 @@ def test_superblocks_of_one_source_add_up_where_the_source_names_them(bench: Hos
         22,
         {"READ": 20, "READ_PLUS": 2, "WRITE": 6, "LOOKUP": 100},
     )
+
+
+def test_garbage_that_adds_up_to_more_than_a_counter_holds_still_crosses_the_wire(bench: HostBench) -> None:
+    bench.options["nfs"] = CollectorOptions(target_from="source")
+    most = 2**64 - 1
+    stats = mount("nas:/set", "/a", most, most - 1) + mount("nas:/set", "/b", most, most - 1).replace(
+        "5000 60", f"{most} 1"
+    )
+    fill(bench, stats, info("0:51", "/a") + info("0:52", "/b"))
+    (sample,) = samples_of(read(bench.only_reader(NfsSource()), "nfs.fast"), StorageCounters)
+    assert (sample.read_bytes, sample.reads, sample.operations and sample.operations["READ"]) == (most, most, most)
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(sample), type=StorageCounters) == sample
 
 
 def test_of_two_mounts_on_one_place_the_later_is_on_top(bench: HostBench) -> None:

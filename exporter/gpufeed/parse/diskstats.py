@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from gpufeed.errors import ParseError
-from gpufeed.parse.number import counts
+from gpufeed.parse.number import MAX_COUNT, counts
 from gpufeed.parse.table import Parsed, parse_rows
 from gpufeed.parse.text import clean_text
 from gpufeed.units import MS_PER_S, SECTOR_BYTES
@@ -70,6 +70,8 @@ def _parse_line(line: bytes) -> DiskStats:
         raise ParseError("major, minor, name and counts", line.strip(), "diskstats")
     name = clean_text(words[_NAME_COLUMN].replace(b"/", b"!"))
     value = counts(words[_NAME_COLUMN + 1 :], _VALUES, f"diskstats {name}")
+    if max(value[2], value[6]) * SECTOR_BYTES > MAX_COUNT:
+        raise ParseError("sectors that a device can have moved", line.strip(), f"diskstats {name}")
     return DiskStats(
         name=name,
         reads=value[0],

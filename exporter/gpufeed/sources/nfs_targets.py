@@ -15,6 +15,7 @@ from gpufeed.model.ids import StorageKey
 from gpufeed.model.storage import StorageCounters, StorageInfo
 from gpufeed.parse.mountinfo import MountEntry
 from gpufeed.parse.mountstats import NfsMount, NfsOperation
+from gpufeed.parse.number import MAX_COUNT
 
 N = TypeVar("N", int, float)
 
@@ -62,9 +63,9 @@ def counters_of(target: NfsTarget) -> StorageCounters:
     """The counters of a target, summed over its superblocks. Latency is that of whole calls, queueing included."""
     storage = StorageKey("nfs", target.name)
     moved = [mount.transferred for mount in target.mounts if mount.transferred is not None]
-    read_bytes = sum(each.server_read for each in moved) if moved else None
-    write_bytes = sum(each.server_write for each in moved) if moved else None
-    application_bytes = sum(each.normal_read + each.direct_read for each in moved) if moved else None
+    read_bytes = _sum(each.server_read for each in moved) if moved else None
+    write_bytes = _sum(each.server_write for each in moved) if moved else None
+    application_bytes = _sum(each.normal_read + each.direct_read for each in moved) if moved else None
     known = [mount.operations for mount in target.mounts if mount.operations is not None]
     if not known:
         return StorageCounters(
@@ -80,13 +81,13 @@ def counters_of(target: NfsTarget) -> StorageCounters:
         read_bytes=read_bytes,
         write_bytes=write_bytes,
         application_read_bytes=application_bytes,
-        reads=sum(operation.calls for operation in reads),
-        writes=sum(operation.calls for operation in writes),
+        reads=_sum(operation.calls for operation in reads),
+        writes=_sum(operation.calls for operation in writes),
         read_s=sum((operation.execute_s for operation in reads), 0.0),
         write_s=sum((operation.execute_s for operation in writes), 0.0),
         queue_s=sum((operation.queue_s for operation in reads + writes), 0.0),
-        retransmits=sum(max(0, operation.transmissions - operation.calls) for _, operation in calls),
-        timeouts=sum(operation.timeouts for _, operation in calls),
+        retransmits=_sum(max(0, operation.transmissions - operation.calls) for _, operation in calls),
+        timeouts=_sum(operation.timeouts for _, operation in calls),
         errors=_errors(_named(calls, _DATA)),
         operations=_by_name((name, operation.calls) for name, operation in calls),
         operation_s=_by_name((name, operation.execute_s) for name, operation in calls),
@@ -124,11 +125,16 @@ def _named(calls: Sequence[tuple[str, NfsOperation]], names: tuple[str, ...]) ->
 def _errors(operations: Iterable[NfsOperation]) -> int | None:
     """Failed calls that move data. Of the others many fail by nature: a look-up of what is not there."""
     counted = [operation.errors for operation in operations if operation.errors is not None]
-    return sum(counted) if counted else None
+    return _sum(counted) if counted else None
 
 
 def _by_name(values: Iterable[tuple[str, N]]) -> dict[str, N]:
     total: dict[str, N] = {}
     for name, value in values:
-        total[name] = total[name] + value if name in total else value
+        total[name] = min(total[name] + value, MAX_COUNT) if name in total else value
     return total
+
+
+def _sum(values: Iterable[int]) -> int:
+    """No more than fits a counter, whatever the kernel said: more could not cross the wire."""
+    return min(sum(values), MAX_COUNT)
