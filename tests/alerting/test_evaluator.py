@@ -199,6 +199,19 @@ def test_a_firing_and_a_kept_alert_survive_a_reboot() -> None:
     assert story.changes == ["resolved"]
 
 
+def test_what_came_on_before_the_saved_state_was_read_is_not_lost_and_what_was_saved_is_older() -> None:
+    before = Story((condition(for_s=60),))
+    before.at(0, ILL)
+    other = key("gpufeed_gpu_health", gpu="4", uuid="GPU-b", check="lost")
+    story = Story(before.conditions)
+    story.at(30, {**ILL, other: 2})
+    story.alerts = restore(save(before.alerts, time_at(1), BOOT), time_at(31), BOOT, since=story.alerts)
+    story.at(60, {**ILL, other: 2})
+    assert [transition.alert.labels[1] for transition in story.transitions] == [("uuid", "GPU-a")]
+    story.at(90, {**ILL, other: 2})
+    assert [transition.alert.labels[1] for transition in story.transitions] == [("uuid", "GPU-a"), ("uuid", "GPU-b")]
+
+
 def test_saved_alerts_that_are_garbage_are_refused() -> None:
     with pytest.raises(ParseError):
         restore(b"\xc1nonsense", time_at(0), BOOT)

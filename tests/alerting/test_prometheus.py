@@ -133,5 +133,5 @@ def test_the_command_prints_the_rules_of_a_site(tmp_path: Path, capsys: pytest.C
     assert names(capsys.readouterr().out) == {one.name for one in CONDITIONS}
     path = tmp_path / "site.yml"
     path.write_text("alerting: {thresholds: {Nonsense: {threshold: 1}}}", encoding="utf-8")
-    assert command.run(argparse.Namespace(config_file=path)) == 2
-    assert "Nonsense: no such alert" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="Nonsense: no such alert"):
+        command.run(argparse.Namespace(config_file=path))

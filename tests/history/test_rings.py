@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rings against a plain list of everything that was appended."""
 
+from itertools import pairwise
 from math import nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpufeed.history.rings import COARSE, FINE, Resolution, Ring, Rings, SeriesKey
+from gpufeed.history.ring import CounterRing, Resolution, Ring
+from gpufeed.history.rings import COARSE, FINE, Rings, SeriesKey
 from gpufeed.units import NS_PER_S
 
 KEY: SeriesKey = ("gpufeed_x", (("gpu", "0"),))
@@ -52,6 +54,33 @@ def test_a_gap_is_no_sample() -> None:
 def test_a_rate_runs_over_gaps() -> None:
     assert filled((100, 0), (110, None), (160, 60)).window(KEY, "rate", 60) == 1
     assert filled((100, 0), (110, None), (160, 60)).window(KEY, "increase", 60) == 60
+
+
+def test_a_reset_loses_nothing_that_was_counted_before() -> None:
+    points = [(100 + 15 * number, value) for number, value in enumerate([100, 110, 5, 10, 20])]
+    assert filled(*points).window(KEY, "increase", 60) == 10 + 5 + 5 + 10
+    assert filled(*points).window(KEY, "increase", 30) == 5 + 10
+
+
+def test_a_value_that_is_written_over_within_its_second_resets_nothing() -> None:
+    rings = filled((100, 50), (130, 10), (130.5, 60), (160, 70))
+    assert rings.window(KEY, "increase", 60) == 20
+    rings = filled((100, 50), (130, 60), (130.5, 10), (160, 20))
+    assert rings.window(KEY, "increase", 60) == 20
+
+
+def test_a_run_begins_and_ends_with_a_sample() -> None:
+    ring = CounterRing(FINE)
+    for slot, value in ((10, 1.0), (20, 5.0)):
+        ring.write(slot, value)
+    assert ring.run(5, 25) == (10, 20, 2, 1.0, 4.0)
+    assert ring.run(5, 19) == (10, 10, 1, 1.0, 0.0)
+    assert ring.run(11, 19) is None
+
+
+def test_one_sample_or_none_has_no_rate() -> None:
+    assert filled((100, 50)).window(KEY, "rate", 60) is None
+    assert filled((100, 50), (200, None)).window(KEY, "rate", 60) is None
 
 
 def test_a_series_nobody_appended_has_no_window() -> None:
@@ -103,8 +132,17 @@ def test_a_moment_before_the_newest_one_is_not_written() -> None:
     assert filled((10, 1), (9, 5)).points(KEY) == ((10, 1.0),)
 
 
+@pytest.mark.parametrize("kind", [Ring, CounterRing])
+def test_an_earlier_slot_is_not_rewritten(kind: type[Ring]) -> None:
+    ring = kind(FINE)
+    ring.write(10, 1)
+    ring.write(9, 5)
+    assert ring.read(0, 20) == [(10, 1)]
+
+
 def test_a_ring_without_samples_reads_nothing() -> None:
     assert Ring(FINE).read(0, 10) == []
+    assert CounterRing(FINE).run(0, 10) is None
 
 
 STEPS = st.lists(st.tuples(st.integers(1, 40), st.one_of(st.none(), st.integers(-5, 5))), max_size=60)
@@ -121,6 +159,24 @@ def test_a_ring_holds_what_a_list_would(steps: list[tuple[int, int | None]], wid
     last = written[-1][0] if written else 0
     expected = [(at, value) for at, value in written if at > last - 50 and slot - width <= at <= slot]
     assert ring.read(slot - width, slot) == expected
+
+
+@given(STEPS, st.integers(0, 70))
+def test_what_was_counted_between_two_slots_is_known_without_reading_them(
+    steps: list[tuple[int, int | None]], width: int
+) -> None:
+    ring, slot = CounterRing(Resolution(1, 50)), 0
+    for distance, value in steps:
+        slot += distance - 1  # 0: written over
+        if value is not None:
+            ring.write(slot, value)
+    samples = ring.read(slot - width, slot)
+    run = ring.run(slot - width, slot)
+    assert (run is None) == (not samples)
+    if run is not None:
+        values = [value for _, value in samples]
+        counted = sum(later - earlier if later >= earlier else later for earlier, later in pairwise(values))
+        assert run == (samples[0][0], samples[-1][0], len(samples), values[0], counted)
 
 
 @given(STEPS, st.sampled_from([10, 100, 1000]))

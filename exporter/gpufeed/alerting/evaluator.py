@@ -117,10 +117,10 @@ def save(alerts: Alerts, time: FrameTime, boot_id: str | None) -> bytes:
     return msgspec.msgpack.encode(_Saved(boot_id, time.monotonic_ns, alerts.on))
 
 
-def restore(data: bytes, time: FrameTime, boot_id: str | None) -> Alerts:
-    """The state from before a restart. Over a reboot, which starts the monotonic clock again, durations are kept.
+def restore(data: bytes, time: FrameTime, boot_id: str | None, since: Alerts | None = None) -> Alerts:
+    """The state from before a restart, with what has come on `since` it. Raises ParseError.
 
-    Raises ParseError.
+    Over a reboot, which starts the monotonic clock again, durations are kept.
     """
     try:
         saved = msgspec.msgpack.decode(data, type=_Saved)
@@ -128,7 +128,9 @@ def restore(data: bytes, time: FrameTime, boot_id: str | None) -> Alerts:
         raise ParseError("saved alerts", str(error)) from error
     is_same_clock = saved.boot_id == boot_id and saved.at_ns <= time.monotonic_ns
     shift_ns = 0 if is_same_clock else time.monotonic_ns - saved.at_ns
-    return Alerts(on=tuple(_shifted(alert, shift_ns) for alert in saved.on), restored_at_ns=time.monotonic_ns)
+    on = {alert.identity: alert for alert in (since or Alerts()).on}
+    on.update((alert.identity, _shifted(alert, shift_ns)) for alert in saved.on)
+    return Alerts(on=tuple(on.values()), restored_at_ns=time.monotonic_ns)
 
 
 @dataclass(frozen=True, slots=True)

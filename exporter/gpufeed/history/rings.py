@@ -2,30 +2,23 @@
 """Bounded memory of selected series: every second for half an hour, every minute for a day.
 
 A series that is not in an append has a gap there, as a stale marker is in Prometheus. Memory is bounded by the number
-of series: 26 kB each. What does not fit is refused and counted; a series gone for a day gives up its place.
+of series: 40 kB each. What does not fit is refused and counted; a series gone for a day gives up its place.
 """
 
-from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import isnan, nan
+from math import isnan
 from typing import Final
 
-from gpufeed.history.statistics import Statistic, summarise
+from gpufeed.history.ring import CounterRing, Resolution, Ring
+from gpufeed.history.statistics import Statistic, extrapolate, summarise
 from gpufeed.units import NS_PER_S
 
 SeriesKey = tuple[str, tuple[tuple[str, str], ...]]
 """Metric name and labels."""
 
-MAX_SERIES: Final = 400
-
-
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """A sample every `step_s`, and so many of them."""
-
-    step_s: int
-    slots: int
+MAX_SERIES: Final = 600
+"""What the conditions read of a node with 16 GPUs, every state met, and some room: 24 MB at most."""
 
 
 FINE: Final = Resolution(1, 30 * 60 + 1)  # one more than 30 min: a window is closed at both ends
@@ -33,43 +26,10 @@ COARSE: Final = Resolution(60, 24 * 60 + 1)
 
 
 @dataclass(slots=True)
-class Ring:
-    """One series at one resolution. The value of slot n stands at n modulo its length until a later one needs it."""
-
-    resolution: Resolution
-    values: "array[float]" = field(init=False)
-    last_slot: int | None = None
-
-    def __post_init__(self) -> None:
-        self.values = array("d", [nan]) * self.resolution.slots
-
-    def write(self, slot: int, value: float) -> None:
-        """Put `value` in `slot`; what lies between it and the slot before is a gap. Earlier slots are not rewritten."""
-        if self.last_slot is not None:
-            if slot < self.last_slot:
-                return
-            for gap in range(max(self.last_slot + 1, slot - self.resolution.slots + 1), slot):
-                self.values[gap % self.resolution.slots] = nan
-        self.values[slot % self.resolution.slots] = value
-        self.last_slot = slot
-
-    def read(self, first: int, last: int) -> list[tuple[int, float]]:
-        """Slots and values from `first` to `last`, both included; gaps are left out."""
-        if self.last_slot is None:
-            return []
-        first, last = max(first, self.last_slot - self.resolution.slots + 1), min(last, self.last_slot)
-        if first > last:
-            return []
-        begin, end = first % self.resolution.slots, last % self.resolution.slots + 1
-        values = self.values[begin:end] if begin < end else self.values[begin:] + self.values[:end]
-        return [(slot, value) for slot, value in enumerate(values, first) if not isnan(value)]
-
-
-@dataclass(slots=True)
 class Series:
     """One series at both resolutions."""
 
-    fine: Ring = field(default_factory=lambda: Ring(FINE))
+    fine: CounterRing = field(default_factory=lambda: CounterRing(FINE))
     coarse: Ring = field(default_factory=lambda: Ring(COARSE))
 
     @property
@@ -96,6 +56,8 @@ class Rings:
         slot = monotonic_ns // NS_PER_S
         self._now_slot = slot if self._now_slot is None else max(slot, self._now_slot)
         for key, value in rows:
+            if isnan(value):
+                continue
             series = self._series.get(key[0], {}).get(key) or self._admitted(key, slot)
             if series is None:
                 self.refused += 1
@@ -115,14 +77,14 @@ class Rings:
         series = self._series.get(key[0], {}).get(key)
         if series is None or self._now_slot is None:
             return None
+        now, ring = self._now_slot, series.fine
         if statistic == "last":
-            window_s = 0
-        samples = series.fine.read(self._now_slot - window_s, self._now_slot)
-        if statistic == "last":
-            return samples[0][1] if samples else None
-        slots = [slot for slot, _ in samples]
-        values = [value for _, value in samples]
-        return summarise(statistic, slots, values, (self._now_slot - window_s, self._now_slot))
+            newest = ring.read(now, now)
+            return newest[0][1] if newest else None
+        if statistic in {"rate", "increase"}:
+            run = ring.run(now - window_s, now)
+            return extrapolate(run, (now - window_s, now), per_second=statistic == "rate") if run else None
+        return summarise(statistic, [value for _, value in ring.read(now - window_s, now)])
 
     def points(self, key: SeriesKey, resolution: Resolution = FINE) -> tuple[tuple[int, float], ...]:
         """All that is remembered of a series at FINE or COARSE: monotonic seconds and values, oldest first."""

@@ -6,8 +6,7 @@ Prometheus' extrapolatedRate does: no further than 1.1 sample distances, and nev
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 Statistic = Literal["last", "min", "max", "mean", "rate", "increase"]
 
@@ -15,42 +14,38 @@ EXTRAPOLATION_LIMIT: Final = 1.1
 """A window end further from its nearest sample than this many sample distances is not where the series goes on."""
 
 
-def summarise(
-    statistic: Literal["min", "max", "mean", "rate", "increase"],
-    times_s: Sequence[float],
-    values: Sequence[float],
-    window_s: tuple[float, float],
-) -> float | None:
-    """`statistic` of the samples at `times_s`, all inside `window_s` (its start and end); None: too few samples."""
+class Run(NamedTuple):
+    """The samples of a counter inside a window: where they begin and end, how many, what was counted between."""
+
+    began_s: float
+    ended_s: float
+    samples: int
+    first: float  # value of the first one
+    increase: float  # from the first to the last, what was counted before a reset not lost
+
+
+def summarise(statistic: Statistic, values: Sequence[float]) -> float | None:
+    """`statistic`, one of min, max and mean, of the samples inside a window; None where there is none."""
     if not values:
         return None
-    if statistic == "min":
-        return min(values)
-    if statistic == "max":
-        return max(values)
     if statistic == "mean":
         return sum(values) / len(values)
-    return _increase(times_s, values, window_s, per_second=statistic == "rate")
+    return min(values) if statistic == "min" else max(values)
 
 
-def _increase(
-    times_s: Sequence[float], values: Sequence[float], window_s: tuple[float, float], *, per_second: bool
-) -> float | None:
-    sampled_s = times_s[-1] - times_s[0]
+def extrapolate(run: Run, window_s: tuple[float, float], *, per_second: bool) -> float | None:
+    """Increase over a window (its start and end), or rate; None where there are fewer than two samples."""
+    sampled_s = run.ended_s - run.began_s
     if sampled_s <= 0:
         return None
-    increase = values[-1] - values[0]
-    for earlier, later in pairwise(values):
-        if later < earlier:  # a reset: what was counted before it is not lost
-            increase += earlier
-    to_start_s, to_end_s = times_s[0] - window_s[0], window_s[1] - times_s[-1]
-    if increase > 0 and values[0] >= 0:
-        to_start_s = min(to_start_s, sampled_s * (values[0] / increase))
-    distance_s = sampled_s / (len(values) - 1)
+    to_start_s, to_end_s = run.began_s - window_s[0], window_s[1] - run.ended_s
+    if run.increase > 0 and run.first >= 0:
+        to_start_s = min(to_start_s, sampled_s * (run.first / run.increase))
+    distance_s = sampled_s / (run.samples - 1)
     covered_s = sampled_s
     for gap_s in (to_start_s, to_end_s):
         covered_s += gap_s if gap_s < EXTRAPOLATION_LIMIT * distance_s else distance_s / 2
     factor = covered_s / sampled_s
     if per_second:  # in Prometheus' order of operations, for the last digit
         factor /= window_s[1] - window_s[0]
-    return increase * factor
+    return run.increase * factor
