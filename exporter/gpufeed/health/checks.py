@@ -14,7 +14,7 @@ from gpufeed.health.latches import Latches
 from gpufeed.health.storage import STORAGE_CHECKS
 from gpufeed.model.fabric import IbPort
 from gpufeed.model.ids import GpuKey
-from gpufeed.model.state import NodeState, Subject, Verdict
+from gpufeed.model.state import NodeState, Subject
 from gpufeed.model.storage import StorageCounters
 
 CHECKS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -29,22 +29,8 @@ CHECKS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 """Values of the label `check`, by the metric that carries it."""
 
 
-def judge(state: NodeState, latches: Latches) -> Iterator[Verdict]:
-    """One verdict for each thing and check that can be answered now."""
-    for subject, check, finding in _findings(state, latches):
-        if finding is not None:
-            yield Verdict(
-                subject=subject,
-                check=check,
-                level=finding.level,
-                since_ns=state.time.monotonic_ns if finding.since_ns is None else finding.since_ns,
-                reason=finding.reason,
-                action=finding.action,
-                is_latched=finding.since_ns is not None,
-            )
-
-
-def _findings(state: NodeState, latches: Latches) -> Iterator[tuple[Subject, str, Finding | None]]:
+def findings(state: NodeState, latches: Latches) -> Iterator[tuple[Subject, str, Finding | None]]:
+    """What every check says of every thing; None where it cannot know."""
     for uuid, gpu in state.gpus.items():
         for name, of_gpu in GPU_CHECKS.items():
             yield GpuKey(uuid), name, of_gpu(gpu, state, latches)

@@ -2,10 +2,10 @@
 """The health of a node over time: verdicts that continue, verdicts that wait for their input, latches."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from gpufeed.health import latches as held
-from gpufeed.health.checks import judge
+from gpufeed.health.checks import findings
+from gpufeed.health.finding import Finding
 from gpufeed.health.latches import Latches
 from gpufeed.model.ids import GpuKey, GpuUuid, IbPortKey
 from gpufeed.model.state import NodeState, Subject, Verdict
@@ -25,8 +25,12 @@ def fold(previous: Verdicts, state: NodeState, latches: Latches) -> tuple[Verdic
         for key, verdict in previous.items()
         if verdict.level > 0 and (not verdict.is_latched or held.holds(latches, verdict))
     }
-    said = {(verdict.subject, verdict.check): verdict for verdict in judge(state, latches)}
-    return kept | {key: _continued(previous.get(key), verdict) for key, verdict in said.items()}, latches
+    now_ns = state.time.monotonic_ns
+    for subject, check, finding in findings(state, latches):
+        if finding is not None:
+            key = (subject, check)
+            kept[key] = _verdict(key, finding, previous.get(key), now_ns)
+    return kept, latches
 
 
 def forget(verdicts: Verdicts, latches: Latches, subject: GpuUuid | IbPortKey) -> tuple[Verdicts, Latches]:
@@ -39,8 +43,21 @@ def forget(verdicts: Verdicts, latches: Latches, subject: GpuUuid | IbPortKey) -
     return left, held.acknowledge(latches, subject)
 
 
-def _continued(before: Verdict | None, now: Verdict) -> Verdict:
-    """The same level as before has held since then."""
-    if before is None or before.level != now.level or now.is_latched:
-        return now
-    return replace(now, since_ns=before.since_ns)
+def _verdict(key: tuple[Subject, str], finding: Finding, before: Verdict | None, now_ns: int) -> Verdict:
+    """The same level as before has held since then; the same finding is the same verdict."""
+    is_latched = finding.since_ns is not None
+    since_ns = now_ns if finding.since_ns is None else finding.since_ns
+    if before is not None and before.level == finding.level:
+        since_ns = since_ns if is_latched else before.since_ns
+        as_before = (before.reason, before.action, before.is_latched, before.since_ns)
+        if as_before == (finding.reason, finding.action, is_latched, since_ns):
+            return before
+    return Verdict(
+        subject=key[0],
+        check=key[1],
+        level=finding.level,
+        since_ns=since_ns,
+        reason=finding.reason,
+        action=finding.action,
+        is_latched=is_latched,
+    )
