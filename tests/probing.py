@@ -18,8 +18,9 @@ from gpufeed.wire.life import Patience
 from gpufeed.wire.supervisor import Listener, ProbeSupervisor
 
 SOURCE = '''
-"""Lanes that do what files in the runtime directory say: `hang-LANE` blocks, `event-N` happens once, `raise` fails."""
+"""Does what files in the runtime directory say: `hang-LANE` blocks, `event-N` happens once, `raise-LANE` fails."""
 
+import builtins
 import os
 import sys
 import time
@@ -51,6 +52,9 @@ class Reader:
         if os.path.exists(self.path("read-" + self.desk.lane)):
             with open(self.path("read-" + self.desk.lane)) as file:
                 file.read()
+        if os.path.exists(self.path("raise-" + self.desk.lane)):
+            with open(self.path("raise-" + self.desk.lane)) as file:
+                raise getattr(builtins, file.read())
         self.asked += 1
         loaded = sum(name in sys.modules for name in SERVERS_WORLD)
         values = {"asked": self.asked, "released": int(self.desk.board.released), "servers_modules": loaded}
@@ -104,12 +108,12 @@ def copy_package(folder: Path, **replaced: str) -> Path:
     return folder
 
 
-def only_extra(runtime_dir: Path, **fields: object) -> ProbeConfig:
+def only_extra(folder: Path, /, **fields: object) -> ProbeConfig:
     """No collector of this machine, only the source of these tests, quickly."""
-    (runtime_dir).mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
     off = {collector: CollectorOptions(enabled=False) for collector in COLLECTORS}
     values: dict[str, object] = {
-        "runtime_dir": str(runtime_dir),
+        "runtime_dir": str(folder),
         "collectors": off,
         "extra_sources": ("ruled",),
         "fast_period_ns": 50_000_000,

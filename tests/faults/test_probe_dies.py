@@ -191,3 +191,35 @@ async def test_a_second_event_comes_at_once_not_with_the_next_tick(tmp_path: Pat
             if after.events
         ]
         assert all(spacing < 2 * NS_PER_S for spacing in spacings)
+
+
+async def test_a_reader_that_exits_ends_its_read_and_nothing_else(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    async with supervised(only_extra(run)) as (supervisor, watch):
+        await watch.reads("one")
+        (run / "raise-one").write_text("SystemExit", encoding="utf-8")
+        await watch.until(lambda: any(frame.failures for frame in watch.frames), 10, "a failure")
+        await watch.reads("two")
+        (run / "raise-one").unlink()
+        await watch.reads("one")
+        assert supervisor.starts == 1
+
+
+async def test_a_thread_that_ends_ends_the_probe_and_another_comes(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    async with supervised(only_extra(run)) as (supervisor, watch):
+        await watch.reads("one")
+        (run / "raise-one").write_text("KeyboardInterrupt", encoding="utf-8")
+        await watch.until(lambda: supervisor.starts >= 2, 25, "another probe")
+        (run / "raise-one").unlink()
+        await watch.reads("one")
+
+
+async def test_without_a_usable_runtime_directory_lanes_work_unlocked_and_say_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    async with supervised(only_extra(tmp_path, runtime_dir=str(tmp_path / "file"))) as (_, watch):
+        await watch.reads("two")
+        await watch.until(lambda: "lane=two locked=no" in caplog.text, 10, "a line in the log")
+        assert caplog.text.count("lane=two locked=no") == 1

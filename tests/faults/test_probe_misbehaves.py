@@ -88,6 +88,13 @@ def behave(link):
 SOON = Patience(first_frame_s=2, frame_s=1, echo_s=1, terminate_s=0.3, kill_s=0.5)
 
 
+@pytest.fixture(autouse=True)
+def _unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of the package are not what coverage is about."""
+    for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def use(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     monkeypatch.syspath_prepend(str(copy_package(folder / "other", probe__main=program)))
 

@@ -98,7 +98,7 @@ class Lane:
             return Result(reason=error.reason, detail=str(error))
         except ParseError as error:
             return Result(reason="parse", detail=str(error))
-        except Exception as error:  # noqa: BLE001 - whatever a reader does, the other lanes go on
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a reader does, the other lanes go on
             return Result(reason="broken", detail=repr(error), trace=traceback.format_exc(limit=-12))
 
     def finish(self, result: Result, cpu_ns: int = 0) -> None:
@@ -136,7 +136,7 @@ class Lane:
             return
         try:
             reader.close()
-        except Exception as error:  # noqa: BLE001 - a reader that cannot even close ends all the same
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a reader that cannot even close ends all the same
             self._log(logging.DEBUG, f"lane={self.plan.lane} close={error!r}")
 
     def set_fast_period(self, period_ns: int) -> None:

@@ -33,8 +33,10 @@ _NOT_FOR_CHILDREN: Final = frozenset(
 )
 """The service manager talks to one process."""
 
-_abandoned: Final[list[subprocess.Popen[bytes]]] = []
-"""Processes that no signal ends. Kept, so that they are reaped if they end after all."""
+_abandoned: Final[set[int]] = set()
+"""Processes that no signal ends. Remembered, so that they are reaped if they end after all."""
+
+_UNKNOWN: Final = 255
 
 
 class Child:
@@ -57,9 +59,10 @@ class Child:
         self._signal(signal.SIGKILL)
 
     def abandon(self) -> None:
-        """Give up on it: it is reaped whenever it ends."""
+        """Give up on it, if it still runs, and never use it again: it is reaped whenever it ends."""
         if self.poll() is None:
-            _abandoned.append(self._process)
+            _abandoned.add(self.pid)
+            self._process.returncode = _UNKNOWN  # reaping is ours now; else its destructor would complain
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -92,7 +95,11 @@ def spawn_python(module: str, arguments: Sequence[str] = (), pass_fds: Sequence[
 
 def reap_abandoned() -> None:
     """Forget abandoned processes that have ended."""
-    _abandoned[:] = [process for process in _abandoned if process.poll() is None]
+    for pid in tuple(_abandoned):
+        with contextlib.suppress(ChildProcessError):
+            if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                continue
+        _abandoned.discard(pid)
 
 
 def _import_path() -> list[str]:
