@@ -9,6 +9,7 @@ from gpufeed.config.fingerprint import config_hash, expand, redacted
 from gpufeed.config.load import parse
 from gpufeed.config.probe import enabled_collectors, probe_config
 from gpufeed.config.schema import Config
+from gpufeed.model.desired import ProbeConfig
 
 
 def config_of(text: str) -> Config:
@@ -37,6 +38,12 @@ def test_jobs_are_off_where_either_section_switches_them_off() -> None:
         assert not probe_config(config, "/r", None).options("jobs").enabled
         assert "jobs" not in enabled_collectors(config)
     assert enabled_collectors(Config())[-2:] == ("jobs", "self")
+
+
+def test_gpfs_which_starts_a_process_is_off_unless_asked_for() -> None:
+    assert not probe_config(Config(), "/r", None).options("gpfs").enabled
+    assert not ProbeConfig(runtime_dir="/r").options("gpfs").enabled
+    assert probe_config(config_of("collectors: {gpfs: {enabled: true}}"), "/r", None).options("gpfs").enabled
 
 
 def test_a_reload_names_what_changed_and_what_needs_a_restart() -> None:

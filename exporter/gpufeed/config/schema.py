@@ -163,6 +163,12 @@ class NfsCollector(Struct, frozen=True, kw_only=True):
     ] = "mountpoint"
 
 
+class GpfsCollector(Struct, frozen=True, kw_only=True):
+    """GPFS (Spectrum Scale)."""
+
+    enabled: Annotated[bool, key("Read it: starts mmpmon, which needs root, for every reading.")] = False
+
+
 def _switch(help_name: str) -> Meta:
     return key(f"{help_name}.")
 
@@ -179,7 +185,7 @@ class Collectors(Struct, frozen=True, kw_only=True):
     block: Annotated[BlockCollector, _switch("Local disks")] = BlockCollector()
     nfs: Annotated[NfsCollector, _switch("NFS")] = NfsCollector()
     lustre: Annotated[Collector, _switch("Lustre")] = Collector()
-    gpfs: Annotated[Collector, _switch("GPFS")] = Collector()
+    gpfs: Annotated[GpfsCollector, _switch("GPFS")] = GpfsCollector()
     beegfs: Annotated[Collector, _switch("BeeGFS")] = Collector()
     ceph: Annotated[Collector, _switch("CephFS")] = Collector()
     weka: Annotated[Collector, _switch("Weka")] = Collector()

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the server wants of the probe: the part of the configuration that decides which lanes run and how."""
 
+from typing import Final
+
 from msgspec import Struct, field
 
 from gpufeed.model.ids import CollectorName, GroupName
+
+OFF_UNLESS_ASKED: Final[frozenset[CollectorName]] = frozenset({"gpfs"})
+"""Collectors that do what nobody expects of a monitor: this one starts a process."""
 
 
 class CollectorOptions(Struct, frozen=True, array_like=True):
@@ -42,7 +47,7 @@ class ProbeConfig(Struct, frozen=True, array_like=True, kw_only=True):
 
     def options(self, collector: CollectorName) -> CollectorOptions:
         """The section of `collector`, or its defaults."""
-        return self.collectors.get(collector, CollectorOptions())
+        return self.collectors.get(collector) or CollectorOptions(enabled=collector not in OFF_UNLESS_ASKED)
 
     def period_ns(self, group: GroupName) -> int:
         """The configured period of a group; its speed (`.fast`, `.slow`, `.rare`) decides where none is set."""
