@@ -218,8 +218,9 @@ async def test_a_thread_that_ends_ends_the_probe_and_another_comes(tmp_path: Pat
 async def test_without_a_usable_runtime_directory_lanes_work_unlocked_and_say_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "file").touch()
-    async with supervised(only_extra(tmp_path, runtime_dir=str(tmp_path / "file"))) as (_, watch):
+    config = only_extra(tmp_path / "run")
+    (tmp_path / "run" / "lanes").touch()  # where the locks' directory belongs
+    async with supervised(config) as (_, watch):
         await watch.reads("two")
         await watch.until(lambda: "lane=two locked=no" in caplog.text, 10, "a line in the log")
         assert caplog.text.count("lane=two locked=no") == 1
