@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import gpufeed
+from gpufeed import logs
 from gpufeed.alerting import evaluator, site
 from gpufeed.alerting.prometheus import fingerprint
 from gpufeed.config.checks import without_effect
@@ -175,7 +176,7 @@ class Daemon:
         self._scrapes.use(config)
         self._facts.use(config, _rules_hash(config))
         self._supervisor.apply(self._probe_config(config))
-        logging.getLogger().setLevel(logging.getLevelNamesMapping()[config.log.level.upper()])
+        logs.configure(config.log.level, config.log.format)
 
     async def _reload(self) -> None:
         self._start.systemd.reloading()

@@ -10,8 +10,9 @@ from gpufeed.alerting.conditions import Condition
 from gpufeed.alerting.define import MAX_LOCAL_WINDOW_S
 from gpufeed.alerting.measure import wanted
 from gpufeed.alerting.text import filled
+from gpufeed.catalogue.define import MetricDef
 from gpufeed.errors import ParseError
-from gpufeed.exposition.family import label_pairs
+from gpufeed.exposition.family import Labels, label_pairs
 from gpufeed.exposition.project import families
 from gpufeed.exposition.server_facts import ServerFacts
 from gpufeed.history.rings import Rings, SeriesKey
@@ -23,6 +24,7 @@ from gpufeed.web.endpoints import Firing
 
 _EVERY_NS: Final = NS_PER_S
 _BOOT_ID_WITHIN_NS: Final = 10 * NS_PER_S
+_MAX_KEYS: Final = 20_000
 _log: Final = logging.getLogger(__name__)
 
 
@@ -42,6 +44,7 @@ class Recent:
         """Evaluate these from now on; windows longer than the history are left to Prometheus."""
         self._conditions = {one.name: one for one in conditions if one.window_s <= MAX_LOCAL_WINDOW_S}
         self._is_wanted = wanted(self._conditions.values())
+        self._keys: dict[tuple[str, Labels], SeriesKey | None] = {}
         self._metrics = frozenset(metric for one in self._conditions.values() for metric in one.metrics)
 
     def on_state(self, state: NodeState) -> None:
@@ -86,13 +89,21 @@ class Recent:
 
     def _rows(self, state: NodeState) -> Iterator[tuple[SeriesKey, float]]:
         for family in families(state, self._facts()):
-            definition = family.definition
-            if definition.name not in self._metrics:
-                continue
-            for values, value in family.rows:
-                key = (definition.name, label_pairs(definition, values))
-                if self._is_wanted(key):
-                    yield key, value
+            if family.definition.name in self._metrics:
+                for values, value in family.rows:
+                    key = self._key(family.definition, values)
+                    if key is not None:
+                        yield key, value
+
+    def _key(self, definition: MetricDef, values: Labels) -> SeriesKey | None:
+        """The key of a row, None where no condition reads it; made once a row, because it is the dear part."""
+        row = (definition.name, values)
+        if row not in self._keys:
+            if len(self._keys) >= _MAX_KEYS:
+                self._keys.clear()
+            key = (definition.name, label_pairs(definition, values))
+            self._keys[row] = key if self._is_wanted(key) else None
+        return self._keys[row]
 
     def _text(self, alert: evaluator.Alert) -> str:
         condition = self._conditions.get(alert.name)
