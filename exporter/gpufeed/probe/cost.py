@@ -4,6 +4,7 @@
 from typing import Final
 
 from gpufeed.clock import Clock
+from gpufeed.model.desired import ProbeConfig
 from gpufeed.probe.governor import LaneCost, fast_periods
 from gpufeed.probe.lane import Lane
 from gpufeed.probe.reconcile import Roster
@@ -34,7 +35,7 @@ class Balance:
         lanes = roster.lanes
         self._measure_overhead(lanes, process_cpu_ns, elapsed_ns)
         costs = [lane_cost(lane, is_idle_gpu=lane.plan.lane in roster.board.idle_gpus) for lane in lanes]
-        periods = fast_periods(costs, self._overhead_ratio, roster.config.cost_limit_ratio)
+        periods = fast_periods(costs, self._overhead_ratio, limit_ratio(roster.config))
         for lane in lanes:
             lane.set_fast_period(periods.get(lane.plan.lane, 0))
 
@@ -48,6 +49,11 @@ class Balance:
         self._overhead_ratio += _WEIGHT * (ratio - self._overhead_ratio)
 
 
+def limit_ratio(config: ProbeConfig) -> float:
+    """The share of one core that may be used. A simulated driver is slow by itself and slows nobody's job."""
+    return config.cost_limit_ratio if config.simulated is None else 1.0
+
+
 def lane_cost(lane: Lane, *, is_idle_gpu: bool) -> LaneCost:
     """What a lane's meter says, in the governor's terms."""
     groups = lane.plan.groups
@@ -56,8 +62,8 @@ def lane_cost(lane: Lane, *, is_idle_gpu: bool) -> LaneCost:
     return LaneCost(
         lane=lane.plan.lane,
         fast_period_ns=max((group.period_ns for group in fast), default=0),
-        fast_round_ns=sum(cost_ns[group.name] for group in fast),
-        other_ratio=sum(cost_ns[group.name] / group.period_ns for group in groups if not is_fast(group.name)),
+        fast_round_ns=sum(cost_ns(group.name) for group in fast),
+        other_ratio=sum(cost_ns(group.name) / group.period_ns for group in groups if not is_fast(group.name)),
         has_gpm=any(group.collector == "gpm" for group in fast),
         is_idle_gpu=is_idle_gpu,
     )

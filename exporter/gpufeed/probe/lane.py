@@ -51,7 +51,7 @@ class Lane:
     def __init__(self, plan: LanePlan, desk: Desk, slots: Slots, found: Found) -> None:
         self.plan = plan
         self.desk = desk
-        self.meter = Meter(groups=tuple(group.name for group in plan.groups))
+        self.meter = Meter(group.name for group in plan.groups)
         self.busy_since_ns: int | None = None
         self.ticket = Ticket(plan.lane)
         self._slots = slots
