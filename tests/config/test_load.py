@@ -184,3 +184,11 @@ def flow(tree: object) -> str:
 @given(st.dictionaries(WORDS, TREES, max_size=4))
 def test_any_yaml_gives_a_configuration_or_its_problems(tree: dict[str, object]) -> None:
     assert problems_of(flow(tree).encode()) != ()
+
+
+def test_a_problem_across_keys_stands_at_the_line_of_its_key() -> None:
+    found = problems(
+        "web: {ui: true}\nalerting:\n  webhooks:\n    - url: http://a\n    - url: http://b\n"
+        "      bearer_token_file: /t\n      basic_auth: {username: u, password: p}\n"
+    )
+    assert found == ["gpufeed.yml:5: alerting.webhooks.1: has both basic_auth and bearer_token_file"]

@@ -59,7 +59,8 @@ def _gpu(named: object, state: NodeState) -> GpuUuid:
     for uuid, record in state.gpus.items():
         if named == uuid or str(named) == str(record.index):
             return uuid
-    known = ", ".join(f"{record.index} ({uuid})" for uuid, record in state.gpus.items())
+    in_order = sorted(state.gpus.values(), key=lambda record: record.index)
+    known = ", ".join(f"{record.index} ({record.uuid})" for record in in_order)
     raise ControlError(f"no such GPU; there are {known or 'none'}")
 
 
