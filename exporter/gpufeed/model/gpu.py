@@ -13,6 +13,8 @@ ClockEventReason = Literal[
     "hw_power_brake", "board_limit", "reliability", "low_utilization", "thermal_policy", "base_clocks",
 ]  # fmt: skip
 
+TemperatureLimit = Literal["slowdown", "shutdown", "memory_max", "gpu_max"]
+
 GpuConditionWord = Literal["ok", "lost", "reset_required", "denied", "error", "released"]
 """How a GPU's lane found it. `hung` is not among them: a lane that hangs says nothing; the server sees it."""
 
@@ -67,6 +69,12 @@ class GpuIdentity(Sample, frozen=True, kw_only=True, tag="gpu_identity"):
     nvlink_links: int | None = None  # field 91; 0 where the board has none
     nvlink_speed_bytes_per_s: float | None = None  # of one link and direction, as the driver reports it
     has_gpm: bool = False
+    graphics_clock_max_hz: float | None = None
+    video_clock_max_hz: float | None = None
+    power_limit_min_w: float | None = None
+    power_limit_max_w: float | None = None
+    temperature_limits_c: dict[TemperatureLimit, float] | None = None  # before Ada: degrees of the sensor
+    temperature_limit_margins_c: dict[TemperatureLimit, float] | None = None  # since Ada: margin at which it acts
 
     @property
     def subject(self) -> GpuKey:
@@ -181,6 +189,15 @@ class GpuSlow(Sample, frozen=True, kw_only=True, tag="gpu_slow"):
     recovery_action: int | None = None  # field 230
     fabric_state: int | None = None  # nvmlDeviceGetGpuFabricInfoV.state: 1 not started, 2 in progress, 3 completed
     fabric_status: int | None = None  # …status, an nvmlReturn: means something once completed; 0 is well
+    fabric_trouble: dict[str, bool] | None = None  # …healthMask and summary: trouble → whether it is in force
+    performance_state: int | None = None  # 0 is the fastest
+    compute_mode: int | None = None  # 0 default, 2 prohibited, 3 exclusive process
+    encoder_utilization_ratio: float | None = None
+    decoder_utilization_ratio: float | None = None
+    bar1_total_bytes: int | None = None
+    bar1_used_bytes: int | None = None
+    video_clock_hz: float | None = None
+    temperature_margin_c: float | None = None  # to the nearest slowdown: nvmlDeviceGetMarginTemperature
 
     @property
     def subject(self) -> GpuKey:
