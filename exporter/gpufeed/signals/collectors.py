@@ -10,7 +10,7 @@ from gpufeed.model.state import CollectorRecord
 from gpufeed.units import NS_PER_S, seconds
 
 NOT_AN_ERROR = frozenset({"absent", "unsupported", "released"})
-"""There is nothing to read: that is known, not wrong."""
+"""There is nothing to read: that is known and not counted as an error, though it is no success either."""
 
 Failing = Mapping[CollectorName, frozenset[tuple[LaneId, GroupName]]]
 
@@ -28,17 +28,16 @@ def fold(previous: Collectors, frame: Frame, stuck: frozenset[LaneId]) -> Collec
     if not (frame.readings or frame.failures or frame.withdrawn or stuck or frame.gap):
         return previous
     records, failing = dict(previous.records), dict(previous.failing)
-    read = {(reading.lane, reading.group) for reading in frame.readings}
-    for failure in frame.failures:
-        if failure.reason not in NOT_AN_ERROR:
-            records[failure.collector] = _failed(records, failure)
-            if (failure.lane, failure.group) not in read:
-                here = failing.get(failure.collector, frozenset())
-                failing[failure.collector] = here | {(failure.lane, failure.group)}
+    gave = {(reading.lane, reading.group) for reading in frame.readings if reading.samples}
     for reading in frame.readings:
         records[reading.collector] = _read(records, reading, frame)
         here = failing.get(reading.collector, frozenset())
         failing[reading.collector] = here - {(reading.lane, reading.group)}
+    for failure in frame.failures:
+        records[failure.collector] = _failed(records, failure)
+        if (failure.lane, failure.group) not in gave:
+            here = failing.get(failure.collector, frozenset())
+            failing[failure.collector] = here | {(failure.lane, failure.group)}
     for name, where in failing.items():
         failing[name] = frozenset(key for key in where if key[0] not in frame.withdrawn)
     stuck_names = {status.collector for status in frame.lanes if status.lane in stuck}
@@ -51,6 +50,8 @@ def fold(previous: Collectors, frame: Frame, stuck: frozenset[LaneId]) -> Collec
 
 def _failed(records: Mapping[CollectorName, CollectorRecord], failure: Failure) -> CollectorRecord:
     record = records.get(failure.collector, CollectorRecord())
+    if failure.reason in NOT_AN_ERROR:
+        return record
     count = record.errors.get(failure.reason, 0) + 1
     return replace(record, errors={**record.errors, failure.reason: count})
 

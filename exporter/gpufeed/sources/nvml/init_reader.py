@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from gpufeed.errors import Denied, SourceError
+from gpufeed.errors import Denied, SourceError, Unsupported
 from gpufeed.model.frame import GpuEvent, InputState, InputStatus
 from gpufeed.model.gpu import DriverInfo
 from gpufeed.model.ids import GroupName, LaneId
@@ -130,13 +130,19 @@ class InitReader:
         )
 
     def _read_driver(self) -> DriverInfo:
-        cuda = int(self._nvml.call("nvmlSystemGetCudaDriverVersion_v2"))
         return DriverInfo(
-            driver_version=str(self._nvml.call("nvmlSystemGetDriverVersion")),
-            nvml_version=str(self._nvml.call("nvmlSystemGetNVMLVersion")),
-            cuda_version=f"{cuda // 1000}.{cuda % 1000 // 10}",
+            driver_version=self._optional("nvmlSystemGetDriverVersion"),
+            nvml_version=self._optional("nvmlSystemGetNVMLVersion"),
+            cuda_version=_cuda_version(self._optional("nvmlSystemGetCudaDriverVersion_v2")),
             device_count=int(self._nvml.call("nvmlDeviceGetCount")),
         )
+
+    def _optional(self, function: str) -> str | None:
+        """What a version is called; None where this library does not say."""
+        try:
+            return str(self._nvml.call(function))
+        except Unsupported:
+            return None
 
     def _failed(self, error: SourceError) -> Outcome:
         self._error = error
@@ -170,6 +176,14 @@ class InitReader:
             return ()
         self._said = status
         return (status,)
+
+
+def _cuda_version(text: str | None) -> str | None:
+    """12040 is CUDA 12.4."""
+    if text is None:
+        return None
+    number = int(text)
+    return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def _fix_of(error: SourceError) -> str:
