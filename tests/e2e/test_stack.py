@@ -44,10 +44,11 @@ def test_prometheus_scrapes_alerts_and_draws(
         "starved": starter.gpufeed("demo", "--scenario", "storage_starved", "--gpus", "2"),
         "hot": starter.gpufeed("demo", "--scenario", "thermal_throttle", "--gpus", "2"),
         "lost": starter.gpufeed("demo", "--scenario", "gpu_lost", "--gpus", "2"),
+        "faulty": starter.gpufeed("demo", "--scenario", "gpu_xid", "--gpus", "2"),
     }
     server = prometheus({job: daemon.url.removeprefix("http://") for job, daemon in daemons.items()}, rules(site))
     poll(lambda: len(server.query("up == 1")) == len(daemons), 30, "every target up")
-    poll(lambda: {"GpuLost", "XidGpuUnusable"} <= server.firing(), 90, "the alerts of a lost GPU")
+    poll(lambda: {"GpuLost", "XidGpuUnusable"} <= server.firing(), 90, "the alerts of a lost and of a faulty GPU")
 
     missing = expressions()
     assert missing
