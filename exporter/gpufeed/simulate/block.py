@@ -54,10 +54,24 @@ INTS: Final = (
     "lost", "clock_events", "recovery_action", "links_up", "pcie_generation", "pcie_width", "pcie_replays",
     "ecc_volatile_corrected", "ecc_volatile_uncorrected", "ecc_aggregate_corrected", "ecc_aggregate_uncorrected",
     "remapped_correctable", "remapped_uncorrectable", "remap_pending", "remap_failed", "performance_state",
+    "ecc_volatile_corrected_sram", "ecc_volatile_uncorrected_sram", "ecc_aggregate_corrected_sram",
+    "ecc_aggregate_uncorrected_sram", "sram_threshold_exceeded",
+    "remap_banks_max", "remap_banks_high", "remap_banks_partial", "remap_banks_low", "remap_banks_none",
+    "retired_single_bit", "retired_double_bit", "retired_pending",
+    "pcie_correctable", "pcie_naks_received", "pcie_receiver", "pcie_bad_tlp", "pcie_naks_sent", "pcie_bad_dllp",
+    "pcie_non_fatal", "pcie_fatal", "pcie_unsupported_request", "pcie_lcrc", "pcie_lane", "pcie_l0_to_recovery",
+    "fabric_state", "fabric_status", "fabric_health_mask", "fabric_health_summary",
+    "nvlink_bad_link", "nvlink_crc_flit", "nvlink_crc_data", "nvlink_crc", "nvlink_replay", "nvlink_recovery",
+    "nvlink_recovery_failed", "nvlink_effective", "nvlink_symbol", "nvlink_effective_ber", "nvlink_symbol_ber",
+    "c2c_links_up", "c2c_crc", "c2c_replay", "c2c_replay_b2b",
+    "persistence", "compute_mode", "encoder_percent", "decoder_percent", "bar1_used_bytes", "video_clock_mhz",
     "xids", *(f"xid{slot}" for slot in range(MAX_XIDS)),
     "processes", *(f"pid{slot}" for slot in range(MAX_PROCESSES)), *(f"bytes{slot}" for slot in range(MAX_PROCESSES)),
 )  # fmt: skip
-"""`xids` counts XIDs ever; number n (from 0) stands in slot n modulo MAX_XIDS."""
+"""`xids` counts XIDs ever; number n (from 0) stands in slot n modulo MAX_XIDS. Of ECC totals, `…_sram` is a part: the
+rest was in device memory. NVLink errors all are those of the link `nvlink_bad_link`; bit error ratios are packed as
+the driver packs them.
+"""
 
 _HEADER: Final = struct.Struct("<8s9q16s32s")
 _SEQUENCE: Final = struct.Struct("<q")

@@ -9,6 +9,7 @@ import msgspec
 
 from gpufeed.model.desired import ProbeConfig
 from gpufeed.simulate.activity import Cause, Scenario
+from gpufeed.simulate.block import INTS
 from gpufeed.simulate.clock import SteppedClock
 from gpufeed.simulate.faults import Fault
 from gpufeed.simulate.hardware import MODELS
@@ -82,6 +83,14 @@ class SteppedNode:
     def give_xid(self, gpu: int, xid: int) -> None:
         """The driver reports an error of a GPU."""
         self._node.truth.gpus[gpu].xids.append(xid)
+        self._write()
+
+    def set_counts(self, gpu: int, **counts: int) -> None:
+        """Let numbers of a GPU's truth, by their names in INTS, be these from now on. Raises ValueError."""
+        unknown = counts.keys() - set(INTS)
+        if unknown:
+            raise ValueError(f"no numbers of the truth: {', '.join(sorted(unknown))}")
+        self._node.truth.gpus[gpu].counts.update(counts)
         self._write()
 
     def pin(self, path: str, text: str | None) -> None:

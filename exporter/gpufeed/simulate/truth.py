@@ -14,7 +14,7 @@ from typing import Final
 from gpufeed.simulate.activity import Activity, Cause, Incident, Phase, Scenario
 from gpufeed.simulate.block import GAUGES, INTEGRALS, INTS, MAX_XIDS, Record
 from gpufeed.simulate.faults import Fault
-from gpufeed.simulate.hardware import DEFAULT_DRIVER, Board, GpuModel, boards
+from gpufeed.simulate.hardware import Board, GpuModel, boards
 from gpufeed.simulate.host import HostTruth
 from gpufeed.simulate.levels import HOST_INTEGRALS, Levels, levels
 
@@ -28,6 +28,16 @@ _POWER_MEAN_S: Final = 0.5
 _WARMING_S: Final = 8.0
 _FIRST_PID: Final = 4000
 _COLD_C: Final = 30.0
+_VIDEO_CLOCK: Final = 0.9
+"""Share of the SM clock that the video engines run at."""
+
+_BAR1_USED_BYTES: Final = 4 * 1024 * 1024
+_BANKS: Final = 2560
+_BER_NEVER: Final = 0x1 << 8 | 100  # 1e-100, packed: no error yet
+_FABRIC_COMPLETED: Final = 3
+_FABRIC_WELL: Final = 0b01_01_0001_10_10_10_10
+"""Health mask: four times false, configured as it should be, partition assigned, fabric manager connected."""
+
 _NO_DRIVER: Final = Activity(truth=("unknown", "no_data"), occupant="none", power=0.0, temperature_c=_COLD_C)
 _LOST: Final = Activity(truth=("fault", "lost"), occupant="none", power=0.0, temperature_c=_COLD_C)
 _DIED: Final = Activity(truth=("fault", "xid"), occupant="none", power=0.05, temperature_c=_COLD_C)
@@ -46,6 +56,7 @@ class GpuTruth:
         self.is_lost = False
         self.is_port_down = False  # of the network card beside it
         self.port_downs = 0
+        self.counts: dict[str, int] = {}  # of INTS: what is so in place of what usually is
         self._phases = cycle(phases)
         self._phase = next(self._phases)
         self.phase_left_ns = self._phase.duration_ns
@@ -146,19 +157,36 @@ class GpuTruth:
         is_held = self.activity.occupant == "held"
         recent = range(max(0, len(self.xids) - MAX_XIDS), len(self.xids))
         return {
+            **_usual(model),
             "lost": int(self.is_lost),
             "clock_events": self.levels.clock_events,
             "recovery_action": self.recovery_action,
-            "links_up": model.nvlink_links,
-            "pcie_generation": model.pcie_generation,
-            "pcie_width": model.pcie_width,
-            "performance_state": 0,
             "xids": len(self.xids),
             **{f"xid{number % MAX_XIDS}": self.xids[number] for number in recent},
             "processes": int(is_held),
             "pid0": self.pid if is_held else 0,
             "bytes0": int(self.levels.memory_used_bytes) if is_held else 0,
+            "video_clock_mhz": round(_VIDEO_CLOCK * self.levels.sm_clock_mhz),
+            **self.counts,
         }
+
+
+def _usual(model: GpuModel) -> dict[str, int]:
+    """What stands still on a board that is well."""
+    return {
+        "links_up": model.nvlink_links,
+        "c2c_links_up": model.c2c_links,
+        "pcie_generation": model.pcie_generation,
+        "pcie_width": model.pcie_width,
+        "persistence": 1,
+        "bar1_used_bytes": _BAR1_USED_BYTES,
+        "remap_banks_max": _BANKS,
+        "fabric_state": _FABRIC_COMPLETED if model.has_fabric else 0,
+        "fabric_health_mask": _FABRIC_WELL if model.has_fabric else 0,
+        "fabric_health_summary": int(model.has_fabric),
+        "nvlink_effective_ber": _BER_NEVER,
+        "nvlink_symbol_ber": _BER_NEVER,
+    }
 
 
 class NodeTruth:
@@ -167,7 +195,7 @@ class NodeTruth:
     def __init__(self, scenario: Scenario, model: GpuModel, gpus: int) -> None:
         self.scenario = scenario
         self.model = model
-        self.driver_version = scenario.driver_version or DEFAULT_DRIVER
+        self.driver_version = scenario.driver_version or model.driver_version
         self.age_ns = 0
         self.has_driver = True
         self.gpus = [GpuTruth(board, scenario.phases_of(board.index)) for board in boards(model, gpus)]
