@@ -157,7 +157,7 @@ def _counted(node: Node, frame: Frame) -> Node:
         memory.inventory,
         Around(frame=frame, samples=state.samples, lanes=state.lanes, settings=memory.settings),
     )
-    totals = integrals.fold(memory.integrals, frame.readings, found.records)
+    totals = integrals.fold(memory.integrals, frame, found.records)
     ports = flaps.fold(memory.flaps, frame.readings)
     counted = xids.fold(memory.xids, frame, found.records)
     return Node(

@@ -112,9 +112,7 @@ def test_the_straggler_itself_is_busy(tmp_path: Path) -> None:
     assert sum(ns for cause, ns in spent.items() if cause.state == "busy") >= 0.8 * sum(spent.values())
 
 
-@pytest.mark.parametrize(
-    ("scenario", "cause"), [("gpu_lost", "lost"), ("driver_hang", "hung"), ("gpu_xid", "xid")]
-)
+@pytest.mark.parametrize(("scenario", "cause"), [("gpu_lost", "lost"), ("driver_hang", "hung"), ("gpu_xid", "xid")])
 def test_a_fault_is_the_sick_gpus_alone(scenario: str, cause: str, tmp_path: Path) -> None:
     drive = Drive(scenario, tmp_path)
     drive.run(30)

@@ -29,8 +29,10 @@ def fold(previous: Collectors, frame: Frame, stuck: frozenset[LaneId]) -> Collec
         return previous
     records, failing = dict(previous.records), dict(previous.failing)
     gave = {(reading.lane, reading.group) for reading in frame.readings if reading.samples}
+    failed = {(failure.lane, failure.group) for failure in frame.failures}
     for reading in frame.readings:
-        records[reading.collector] = _read(records, reading, frame)
+        if reading.samples or (reading.lane, reading.group) not in failed:
+            records[reading.collector] = _read(records, reading, frame)
         here = failing.get(reading.collector, frozenset())
         failing[reading.collector] = here - {(reading.lane, reading.group)}
     for failure in frame.failures:

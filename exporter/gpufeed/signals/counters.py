@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Differences of counters that may reset, wrap, saturate or be missing: never negative, never invented."""
 
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+WIDEST_BITS: Final = 64
 
 AdvanceKind = Literal["counted", "first", "reset", "saturated"]
 
@@ -40,6 +42,8 @@ def unwrap(old: int | None, new: int | None, bits: int, plausible: float) -> int
     `plausible` is the most that the hardware can count in the time between: if it could have wrapped twice nothing is
     known, and an increase beyond it is a restart seen as a wrap. Raises nothing.
     """
+    if not 1 <= bits <= WIDEST_BITS:
+        return None
     modulus = 1 << bits
     if old is None or new is None or plausible >= modulus:
         return None

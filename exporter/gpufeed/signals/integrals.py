@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counters that the hardware does not keep: engine seconds from GPM's windows, PCIe bytes without their wraps."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Final
 
-from gpufeed.model.frame import Reading
+from gpufeed.model.frame import Frame
 from gpufeed.model.gpu import GpmInterval, PcieBytes
 from gpufeed.model.ids import GpuKey, GpuUuid
 from gpufeed.model.state import GpuRecord, GpuTotals
@@ -28,12 +28,12 @@ class Integrals:
     raw: Mapping[GpuKey, tuple[PcieBytes, int]] = field(default_factory=dict)
 
 
-def fold(previous: Integrals, readings: Iterable[Reading], records: Mapping[GpuUuid, GpuRecord]) -> Integrals:
-    """The totals after `readings`, of GPUs in `records` only."""
+def fold(previous: Integrals, frame: Frame, records: Mapping[GpuUuid, GpuRecord]) -> Integrals:
+    """The totals after `frame`, of GPUs in `records` only. Intervals that end after the frame are not believed."""
     work = _Work(previous)
-    for reading in readings:
+    for reading in frame.readings:
         for sample in reading.samples:
-            if isinstance(sample, GpmInterval):
+            if isinstance(sample, GpmInterval) and sample.ended_ns <= frame.time.monotonic_ns:
                 work.add_interval(sample)
             elif isinstance(sample, PcieBytes):
                 work.add_raw(sample, reading.ended_ns, records.get(sample.gpu.uuid))

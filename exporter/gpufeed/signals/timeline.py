@@ -27,10 +27,13 @@ Timeline = tuple[Segment, ...]
 
 
 def extended(timeline: Timeline, segment: Segment, now_ns: int) -> Timeline:
-    """With one segment more, less what is older than remembered. What is covered already stays as it is."""
+    """With one segment more, less what is older than remembered. What is covered already stays as it is.
+
+    A segment that ends after `now_ns` is refused: it would keep out all that is true until then.
+    """
     kept = tuple(known for known in timeline if known.ended_ns > now_ns - REMEMBERED_NS)
     began_ns = max(segment.began_ns, kept[-1].ended_ns) if kept else segment.began_ns
-    if segment.ended_ns <= began_ns or not segment.values:
+    if not began_ns < segment.ended_ns <= now_ns or not segment.values:
         return kept
     return (*kept, Segment(began_ns, segment.ended_ns, segment.values))
 
