@@ -102,7 +102,8 @@ def test_modes_and_links_are_those_of_a_server(model: GpuModel) -> None:
     assert pynvml.nvmlDeviceGetMaxPcieLinkWidth(device) == 16
     assert pynvml.nvmlDeviceGetPcieReplayCounter(device) == 0
     assert pynvml.nvmlDeviceGetNvLinkState(device, model.nvlink_links - 1) == 1
-    assert pynvml.nvmlDeviceGetNvLinkVersion(device, 0) == {"h100": 4, "a100": 3}[model.key]
+    version = {"h100": pynvml.NVML_NVLINK_VERSION_4_0, "a100": pynvml.NVML_NVLINK_VERSION_3_0}[model.key]
+    assert pynvml.nvmlDeviceGetNvLinkVersion(device, 0) == version
     for call in (pynvml.nvmlDeviceGetNvLinkState, pynvml.nvmlDeviceGetNvLinkVersion):
         with pytest.raises(pynvml.NVMLError_InvalidArgument):
             call(device, model.nvlink_links)

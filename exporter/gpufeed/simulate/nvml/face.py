@@ -19,7 +19,7 @@ import pynvml
 from gpufeed.simulate.block import BlockReader, Moment, TornBlockError
 from gpufeed.simulate.faults import Fault, decode
 from gpufeed.simulate.hardware import MODELS, boards
-from gpufeed.simulate.nvml import events, fields, gpm, identity, processes, readings, system
+from gpufeed.simulate.nvml import errors, events, fields, gpm, identity, links, processes, readings, system
 from gpufeed.simulate.nvml.library import (
     DRIVER_NOT_LOADED,
     ERROR_TEXTS,
@@ -33,12 +33,21 @@ from gpufeed.simulate.nvml.library import (
     Gpu,
     Status,
 )
+from gpufeed.simulate.nvml.personality import has_function
 
 FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
     {
         function.name: function
         for function in chain(
-            system.TABLE, identity.TABLE, readings.TABLE, fields.TABLE, gpm.TABLE, processes.TABLE, events.TABLE
+            system.TABLE,
+            identity.TABLE,
+            readings.TABLE,
+            errors.TABLE,
+            links.TABLE,
+            fields.TABLE,
+            gpm.TABLE,
+            processes.TABLE,
+            events.TABLE,
         )
     }
 )
@@ -151,6 +160,8 @@ class Face:
             faults = self._table()
         except Status:
             return False  # the call will say so: here is no C caller who would understand it
+        if not has_function(self.moment().header.driver_version, name):
+            return True
         return any(fault.effect == "missing" and fault.function == name for fault in faults)
 
     def _hang(self, fault: Fault, gpu: int | None) -> None:

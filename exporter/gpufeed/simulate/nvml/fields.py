@@ -3,38 +3,42 @@
 
 import ctypes
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
 import pynvml
 
-from gpufeed.simulate.nvml.library import INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS, Gpu, Status, Table
-from gpufeed.simulate.nvml.readings import NS_PER_S
+from gpufeed.simulate.nvml.errors import ECC_FIELDS
+from gpufeed.simulate.nvml.field import (
+    BLACKWELL,
+    INT,
+    MEMBERS,
+    U64,
+    UINT,
+    Field,
+    fixed,
+    nanoseconds,
+    require,
+    where,
+    whole,
+)
+from gpufeed.simulate.nvml.library import NOT_SUPPORTED, SUCCESS, Gpu, Status, Table
+from gpufeed.simulate.nvml.link_fields import LANE_FIELDS, LINK_FIELDS
+from gpufeed.simulate.nvml.personality import first_thermal_id, smoothing_ids, version_of
 
 TABLE: Final = Table()
 
-_ALL_LINKS: Final = 0xFFFF_FFFF
-_KIB: Final = 1024
 _BYTE_COUNTER_WRAPS_AT: Final = 1 << 32
-_UINT, _U64, _INT = 1, 3, 5
-_MEMBERS: Final = {_UINT: "uiVal", _U64: "ullVal", _INT: "siVal"}
-_HOPPER: Final = 9
-_AMPERE: Final = 7
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One id: the type of its value, and how it follows from the truth. `value` raises Status."""
-
-    kind: int  # nvmlValueType_t
-    value: Callable[[Gpu, int], int]  # GPU and scope
+_POWER_SINCE: Final = (525, 0)
+_LIMITS_SINCE: Final = (535, 0)
+_PCIE_BYTES_SINCE: Final = (555, 0)
+_RECOVERY_SINCE: Final = (565, 0)
 
 
 @TABLE.device("nvmlDeviceGetFieldValues", ctypes.c_int, ctypes.POINTER(pynvml.c_nvmlFieldValue_t))
 def _field_values(gpu: Gpu, count: int, values: Any) -> None:
-    known = fields_of(gpu.moment.header.driver_version)
+    known = _known_to(gpu.moment.header.driver_version)
     gpu.face.field_values += count
     for at in range(count):
         entry = values[at]
@@ -54,7 +58,7 @@ def _fill(gpu: Gpu, known: Mapping[int, Field], entry: Any) -> int:
         return status.code
     # only the bytes of the stated type are written, as a driver does it
     entry.valueType = field.kind
-    member = _MEMBERS[field.kind]
+    member = MEMBERS[field.kind]
     told = gpu.face.tell("nvmlDeviceGetFieldValues", gpu.index, entry.fieldId, value, getattr(entry.value, member))
     setattr(entry.value, member, int(told))
     return SUCCESS
@@ -62,150 +66,102 @@ def _fill(gpu: Gpu, known: Mapping[int, Field], entry: Any) -> int:
 
 @lru_cache
 def fields_of(driver_version: str) -> Mapping[int, Field]:
-    """The ids that a driver of this version knows. Source: the headers of each branch."""
-    numbers = tuple(int(part) for part in driver_version.split(".")[:2])
-    known = dict(_ALWAYS)
-    if numbers >= (555, 0):
-        known |= _SINCE_555
-    if numbers >= (565, 0):
-        known |= _SINCE_565
-    if numbers >= (575, 0):
-        # these three were first given ids that belonged to another feature, and moved once more
-        first = 269 if numbers >= (580, 82) else 251
+    """The ids that a driver of this version knows, power smoothing left out. Source: the headers of each branch."""
+    version = version_of(driver_version)
+    known = {at: field for at, field in _FIELDS.items() if version >= field.since}
+    first = first_thermal_id(version)
+    if first is not None:
         reasons = ("sw_thermal", "hw_thermal", "hw_power_brake")
-        known |= {first + at: _reason(reason) for at, reason in enumerate(reasons)}
+        known |= {first + at: nanoseconds(reason) for at, reason in enumerate(reasons)}
     return MappingProxyType(known)
 
 
-def _whole(name: str, kind: int = _U64) -> Field:
-    return Field(kind=kind, value=lambda gpu, _scope: gpu.moment.whole(name))
+@lru_cache
+def _known_to(driver_version: str) -> Mapping[int, Field]:
+    smoothing = where(lambda model: model.architecture >= BLACKWELL, fixed(_SMOOTHING_PERCENT))
+    return {**dict.fromkeys(smoothing_ids(version_of(driver_version)), smoothing), **fields_of(driver_version)}
 
 
-def _fixed(value: int, kind: int = _UINT) -> Field:
-    return Field(kind=kind, value=lambda _gpu, _scope: value)
+_SMOOTHING_PERCENT: Final = 50
+"""What every field of power smoothing answers."""
 
 
-def _reason(*names: str) -> Field:
-    return Field(
-        kind=_U64,
-        value=lambda gpu, _scope: int(NS_PER_S * sum(gpu.moment.value(f"{name}_s") for name in names)),
-    )
-
-
-def _milliwatts(of: Callable[[Gpu], float]) -> Field:
+def _milliwatts(of: Callable[[Gpu], float], since: tuple[int, int] = _LIMITS_SINCE) -> Field:
     def value(gpu: Gpu, scope: int) -> int:
-        if scope != 0:
-            raise Status(NOT_SUPPORTED)  # module and memory power are other products'
+        require(scope == 0)  # module and memory power are other products'
         return round(1000 * of(gpu))
 
-    return Field(kind=_UINT, value=value)
+    return Field(kind=UINT, value=value, since=since)
 
 
-def _average_power(gpu: Gpu) -> float:
-    if not gpu.board.model.has_power_average:
-        raise Status(NOT_SUPPORTED)
-    return gpu.moment.value("power_w")
+def _power(name: str) -> Field:
+    return _milliwatts(lambda gpu: gpu.moment.value(name), _POWER_SINCE)
 
 
-def _nvlink_kib(name: str) -> Field:
-    def value(gpu: Gpu, scope: int) -> int:
-        links = _require_links(gpu)
-        total = gpu.moment.value(name) / _KIB
-        if scope == _ALL_LINKS:
-            return int(total)
-        _require_link(gpu, scope)
-        return int(total / links)
-
-    return Field(kind=_U64, value=value)
-
-
-def _of_link(of: Callable[[Gpu, int], int], kind: int = _UINT) -> Field:
-    def value(gpu: Gpu, scope: int) -> int:
-        _require_links(gpu)
-        _require_link(gpu, scope)
-        return of(gpu, scope)
-
-    return Field(kind=kind, value=value)
-
-
-def _require_links(gpu: Gpu) -> int:
-    if not gpu.board.model.nvlink_links:
-        raise Status(NOT_SUPPORTED)
-    return gpu.board.model.nvlink_links
-
-
-def _require_link(gpu: Gpu, link: int) -> None:
-    if link >= gpu.board.model.nvlink_links:
-        raise Status(INVALID_ARGUMENT)
-
-
-def _link_errors(architecture: int) -> Field:
-    def value(gpu: Gpu, _link: int) -> int:
-        if gpu.board.model.architecture != architecture:
-            raise Status(NOT_SUPPORTED)
-        return 0
-
-    return _of_link(value, _U64)
+def _limit_milliwatts(of: Callable[[Gpu], float]) -> Field:
+    return where(lambda model: model.has_power_limit, _milliwatts(of))
 
 
 def _pcie(name: str) -> Field:
-    return Field(kind=_U64, value=lambda gpu, _scope: gpu.moment.whole(name) % _BYTE_COUNTER_WRAPS_AT)
+    return Field(
+        kind=U64,
+        value=lambda gpu, _scope: gpu.moment.whole(name) % _BYTE_COUNTER_WRAPS_AT,
+        since=_PCIE_BYTES_SINCE,
+    )
 
 
 def _margin(limit: int) -> Field:
+    """One of the four T.Limit margins, in the order of the ids."""
+
     def value(gpu: Gpu, _scope: int) -> int:
-        if not gpu.board.model.has_temperature_limits:
-            raise Status(NOT_SUPPORTED)
-        return limit
+        model = gpu.board.model
+        require(model.has_temperature_limits)
+        margin = model.temperature_limits[limit] if model.temperature_limits is not None else None
+        require(margin is not None)
+        return margin or 0
 
-    return Field(kind=_INT, value=value)
+    return Field(kind=INT, value=value, since=_LIMITS_SINCE)
 
 
-_ALWAYS: Final[Mapping[int, Field]] = {
-    1: _fixed(1),
-    2: _fixed(1),
-    3: _whole("ecc_volatile_corrected"),
-    4: _whole("ecc_volatile_uncorrected"),
-    5: _whole("ecc_aggregate_corrected"),
-    6: _whole("ecc_aggregate_uncorrected"),
-    74: _reason("sw_power_cap"),
-    75: _reason("sw_thermal", "hw_thermal"),
-    76: _reason("sync_boost"),
-    77: _reason("board_limit"),
-    78: _reason("low_utilization"),
-    79: _reason("reliability"),
-    80: _reason(),
-    81: _reason(),
-    82: Field(kind=_UINT, value=lambda gpu, _scope: round(gpu.moment.value("memory_temperature_c"))),
-    83: Field(kind=_U64, value=lambda gpu, _scope: int(1000 * gpu.moment.value("energy_j"))),
-    90: Field(kind=_UINT, value=lambda gpu, _scope: _require_links(gpu) and gpu.board.model.nvlink_link_mb_per_s),
-    91: Field(kind=_UINT, value=lambda gpu, _scope: gpu.board.model.nvlink_links),
-    94: _whole("pcie_replays", _UINT),
-    95: _fixed(0),
-    138: _nvlink_kib("nvlink_transmit_bytes"),
-    139: _nvlink_kib("nvlink_receive_bytes"),
-    140: _nvlink_kib("nvlink_transmit_bytes"),
-    141: _nvlink_kib("nvlink_receive_bytes"),
-    142: _whole("remapped_correctable", _UINT),
-    143: _whole("remapped_uncorrectable", _UINT),
-    144: _whole("remap_pending", _UINT),
-    145: _whole("remap_failed", _UINT),
-    161: _link_errors(_HOPPER),
-    162: _link_errors(_HOPPER),
-    163: _link_errors(_HOPPER),
-    164: _of_link(lambda gpu, _link: gpu.board.model.nvlink_link_mb_per_s),
-    165: _of_link(lambda gpu, link: int(link < gpu.moment.whole("links_up"))),
-    185: _milliwatts(_average_power),
-    186: _milliwatts(lambda gpu: gpu.moment.value("power_instant_w")),
-    187: _milliwatts(lambda gpu: gpu.board.model.power_minimum_w),
-    188: _milliwatts(lambda gpu: gpu.board.model.power_limit_w),
-    189: _milliwatts(lambda gpu: gpu.board.model.power_limit_w),
-    190: _milliwatts(lambda gpu: gpu.board.model.power_limit_w),
-    193: _margin(-8),
-    194: _margin(-2),
-    195: _margin(0),
-    196: _margin(0),
-    **dict.fromkeys((38, 45, 52, 59), _fixed(0, _U64)),  # old totals: right before Hopper, and always 0 since
-}
-_SINCE_555: Final = {197: _pcie("pcie_transmit_bytes"), 198: _pcie("pcie_receive_bytes")}
-_SINCE_565: Final = {230: _whole("recovery_action", _UINT)}
+_FIELDS: Final[Mapping[int, Field]] = {
+    **ECC_FIELDS,
+    **LANE_FIELDS,
+    **LINK_FIELDS,
+    74: nanoseconds("sw_power_cap"),
+    75: nanoseconds("sw_thermal", "hw_thermal"),
+    76: nanoseconds("sync_boost"),
+    77: nanoseconds("board_limit"),
+    78: nanoseconds("low_utilization"),
+    79: nanoseconds("reliability"),
+    80: nanoseconds(),
+    81: nanoseconds(),
+    82: where(
+        lambda model: model.has_memory_temperature,
+        Field(kind=UINT, value=lambda gpu, _scope: round(gpu.moment.value("memory_temperature_c"))),
+    ),
+    83: where(
+        lambda model: model.has_energy,
+        Field(kind=U64, value=lambda gpu, _scope: int(1000 * gpu.moment.value("energy_j"))),
+    ),
+    94: whole("pcie_replays", UINT),
+    95: fixed(0),
+    169: whole("pcie_l0_to_recovery", UINT, _POWER_SINCE),
+    **{
+        173 + at: whole(f"pcie_{kind}", UINT, _POWER_SINCE)
+        for at, kind in enumerate(
+            ("correctable", "naks_received", "receiver", "bad_tlp", "naks_sent", "bad_dllp", "non_fatal", "fatal",
+             "unsupported_request", "lcrc")
+        )
+    },
+    183: whole("pcie_lane", UINT, _LIMITS_SINCE),
+    185: where(lambda model: model.has_power_average, _power("power_w")),
+    186: _power("power_instant_w"),
+    187: _limit_milliwatts(lambda gpu: gpu.board.model.power_minimum_w),
+    188: _limit_milliwatts(lambda gpu: gpu.board.model.power_limit_w),
+    189: _limit_milliwatts(lambda gpu: gpu.board.model.power_limit_w),
+    190: _limit_milliwatts(lambda gpu: gpu.board.model.power_limit_w),
+    **{193 + limit: _margin(limit) for limit in range(4)},
+    197: _pcie("pcie_transmit_bytes"),
+    198: _pcie("pcie_receive_bytes"),
+    230: whole("recovery_action", UINT, _RECOVERY_SINCE),
+}  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pynvml
 
+from gpufeed.simulate.gpu_model import TemperatureLimits
 from gpufeed.simulate.nvml.library import (
     ADDRESS,
     INVALID_ARGUMENT,
@@ -31,6 +32,7 @@ def _uuid(gpu: Gpu, buffer: int, length: int) -> None:
 
 @TABLE.device("nvmlDeviceGetSerial", ADDRESS, UINT)
 def _serial(gpu: Gpu, buffer: int, length: int) -> None:
+    _require(gpu.board.model.has_serial)
     write_text(gpu.board.serial, buffer, length)
 
 
@@ -41,6 +43,7 @@ def _name(gpu: Gpu, buffer: int, length: int) -> None:
 
 @TABLE.device("nvmlDeviceGetBoardPartNumber", ADDRESS, UINT)
 def _part_number(gpu: Gpu, buffer: int, length: int) -> None:
+    _require(bool(gpu.board.model.part_number))
     write_text(gpu.board.model.part_number, buffer, length)
 
 
@@ -51,6 +54,7 @@ def _vbios(gpu: Gpu, buffer: int, length: int) -> None:
 
 @TABLE.device("nvmlDeviceGetInforomImageVersion", ADDRESS, UINT)
 def _inforom(gpu: Gpu, buffer: int, length: int) -> None:
+    _require(bool(gpu.board.model.inforom))
     write_text(gpu.board.model.inforom, buffer, length)
 
 
@@ -104,16 +108,19 @@ def _capability(gpu: Gpu, major: Any, minor: Any) -> None:
 
 @TABLE.device("nvmlDeviceGetEnforcedPowerLimit", UINT_P)
 def _power_limit(gpu: Gpu, out: Any) -> None:
+    _require(gpu.board.model.has_power_limit)
     out[0] = round(gpu.board.model.power_limit_w * 1000)
 
 
 @TABLE.device("nvmlDeviceGetPowerManagementDefaultLimit", UINT_P)
 def _power_default(gpu: Gpu, out: Any) -> None:
+    _require(gpu.board.model.has_power_limit)
     out[0] = round(gpu.board.model.power_limit_w * 1000)
 
 
 @TABLE.device("nvmlDeviceGetPowerManagementLimitConstraints", UINT_P, UINT_P)
 def _power_constraints(gpu: Gpu, lowest: Any, highest: Any) -> None:
+    _require(gpu.board.model.has_power_limit)
     lowest[0] = round(gpu.board.model.power_minimum_w * 1000)
     highest[0] = round(gpu.board.model.power_limit_w * 1000)
 
@@ -123,32 +130,30 @@ def _clock_max(gpu: Gpu, domain: int, out: Any) -> None:
     if domain > _CLOCK_VIDEO:
         raise Status(INVALID_ARGUMENT)
     model = gpu.board.model
+    _require(domain != _CLOCK_MEMORY or model.memory_clock_mhz > 0)
     out[0] = model.memory_clock_mhz if domain == _CLOCK_MEMORY else model.sm_clock_max_mhz
 
 
 @TABLE.device("nvmlDeviceGetPersistenceMode", UINT_P)
-def _persistence(_gpu: Gpu, out: Any) -> None:
-    out[0] = 1
+def _persistence(gpu: Gpu, out: Any) -> None:
+    out[0] = gpu.moment.whole("persistence")
 
 
 @TABLE.device("nvmlDeviceGetComputeMode", UINT_P)
-def _compute_mode(_gpu: Gpu, out: Any) -> None:
-    out[0] = 0
-
-
-@TABLE.device("nvmlDeviceGetEccMode", UINT_P, UINT_P)
-def _ecc_mode(_gpu: Gpu, current: Any, pending: Any) -> None:
-    current[0] = pending[0] = 1
+def _compute_mode(gpu: Gpu, out: Any) -> None:
+    out[0] = gpu.moment.whole("compute_mode")
 
 
 @TABLE.device("nvmlDeviceGetMigMode", UINT_P, UINT_P)
-def _mig_mode(_gpu: Gpu, current: Any, pending: Any) -> None:
+def _mig_mode(gpu: Gpu, current: Any, pending: Any) -> None:
+    if not gpu.board.model.has_mig:
+        raise Status(NOT_SUPPORTED)
     current[0] = pending[0] = 0
 
 
 @TABLE.device("nvmlDeviceGetMaxMigDeviceCount", UINT_P)
-def _mig_devices(_gpu: Gpu, out: Any) -> None:
-    out[0] = 7
+def _mig_devices(gpu: Gpu, out: Any) -> None:
+    out[0] = 7 if gpu.board.model.has_mig else 0
 
 
 @TABLE.device("nvmlDeviceGetVirtualizationMode", UINT_P)
@@ -171,10 +176,18 @@ def _pcie_width_max(gpu: Gpu, out: Any) -> None:
     out[0] = gpu.board.model.pcie_width
 
 
-@TABLE.device("nvmlDeviceGetNvLinkVersion", UINT, UINT_P)
-def _nvlink_version(gpu: Gpu, link: int, out: Any) -> None:
-    if not gpu.board.model.nvlink_links:
-        raise Status(NOT_SUPPORTED)
-    if link >= gpu.board.model.nvlink_links:
+@TABLE.device("nvmlDeviceGetTemperatureThreshold", UINT, UINT_P)
+def _temperature_threshold(gpu: Gpu, limit: int, out: Any) -> None:
+    limits = gpu.board.model.temperature_limits
+    if limit >= len(TemperatureLimits._fields):
         raise Status(INVALID_ARGUMENT)
-    out[0] = {7: 3, 9: 4}.get(gpu.board.model.architecture, 5)
+    # newer boards know margins only; the memory of some has no limit
+    threshold = None if limits is None or gpu.board.model.has_temperature_limits else limits[limit]
+    if threshold is None:
+        raise Status(NOT_SUPPORTED)
+    out[0] = threshold
+
+
+def _require(has: bool) -> None:  # noqa: FBT001  # the name says it
+    if not has:
+        raise Status(NOT_SUPPORTED)

@@ -25,6 +25,10 @@ NS_PER_S: Final = 1_000_000_000
 _CLOCK_MEMORY: Final = 2
 _CLOCK_VIDEO: Final = 3
 _SENSOR_GPU: Final = 0
+_CODEC_PERIOD_US: Final = 167_000
+SLOWDOWN_C: Final = 87
+"""Degrees of the sensor at which boards that tell a margin have none left."""
+
 _POLICIES: Final = {
     0: ("sw_power_cap",),
     1: ("sw_thermal", "hw_thermal"),
@@ -44,6 +48,7 @@ def _utilization(gpu: Gpu, out: Any) -> None:
 
 @TABLE.device("nvmlDeviceGetMemoryInfo", ctypes.POINTER(pynvml.c_nvmlMemory_t))
 def _memory(gpu: Gpu, out: Any) -> None:
+    _require(gpu.board.model.has_framebuffer)
     model, used = gpu.board.model, gpu.moment.whole("memory_used_bytes")
     out.contents.total = model.memory_bytes
     out.contents.used = used + model.memory_reserved_bytes
@@ -54,6 +59,7 @@ def _memory(gpu: Gpu, out: Any) -> None:
 def _memory_v2(gpu: Gpu, out: Any) -> None:
     if out.contents.version != pynvml.nvmlMemory_v2:
         raise Status(ARGUMENT_VERSION_MISMATCH)
+    _require(gpu.board.model.has_framebuffer)
     model, used = gpu.board.model, gpu.moment.whole("memory_used_bytes")
     out.contents.total = model.memory_bytes
     out.contents.reserved = model.memory_reserved_bytes
@@ -63,9 +69,10 @@ def _memory_v2(gpu: Gpu, out: Any) -> None:
 
 @TABLE.device("nvmlDeviceGetBAR1MemoryInfo", ctypes.POINTER(pynvml.c_nvmlBAR1Memory_t))
 def _bar1(gpu: Gpu, out: Any) -> None:
+    _require(gpu.board.model.has_framebuffer)
     # the aperture covers the memory, rounded up to a power of two
     out.contents.bar1Total = 1 << (gpu.board.model.memory_bytes - 1).bit_length()
-    out.contents.bar1Used = 4 * 1024 * 1024
+    out.contents.bar1Used = gpu.moment.whole("bar1_used_bytes")
     out.contents.bar1Free = out.contents.bar1Total - out.contents.bar1Used
 
 
@@ -76,6 +83,7 @@ def _power(gpu: Gpu, out: Any) -> None:
 
 @TABLE.device("nvmlDeviceGetTotalEnergyConsumption", ULONGLONG_P)
 def _energy(gpu: Gpu, out: Any) -> None:
+    _require(gpu.board.model.has_energy)
     out[0] = int(1000 * gpu.moment.value("energy_j"))
 
 
@@ -99,7 +107,10 @@ def _temperature_v(gpu: Gpu, out: Any) -> None:
 def _clock(gpu: Gpu, domain: int, out: Any) -> None:
     if domain > _CLOCK_VIDEO:
         raise Status(INVALID_ARGUMENT)
-    out[0] = gpu.moment.whole("memory_clock_mhz" if domain == _CLOCK_MEMORY else "sm_clock_mhz")
+    _require(domain != _CLOCK_MEMORY or gpu.board.model.memory_clock_mhz > 0)
+    out[0] = gpu.moment.whole(
+        {_CLOCK_MEMORY: "memory_clock_mhz", _CLOCK_VIDEO: "video_clock_mhz"}.get(domain, "sm_clock_mhz")
+    )
 
 
 @TABLE.device("nvmlDeviceGetCurrentClocksEventReasons", ULONGLONG_P)
@@ -141,11 +152,24 @@ def _pcie_replays(gpu: Gpu, out: Any) -> None:
     out[0] = gpu.moment.whole("pcie_replays")
 
 
-@TABLE.device("nvmlDeviceGetNvLinkState", UINT, UINT_P)
-def _nvlink_state(gpu: Gpu, link: int, out: Any) -> None:
-    links = gpu.board.model.nvlink_links
-    if not links:
+@TABLE.device("nvmlDeviceGetMarginTemperature", ctypes.POINTER(pynvml.c_nvmlMarginTemperature_v1_t))
+def _margin(gpu: Gpu, out: Any) -> None:
+    if out.contents.version != pynvml.nvmlMarginTemperature_v1:
+        raise Status(ARGUMENT_VERSION_MISMATCH)
+    _require(gpu.board.model.has_temperature_limits)
+    out.contents.marginTemperature = SLOWDOWN_C - round(gpu.moment.value("temperature_c"))
+
+
+@TABLE.device("nvmlDeviceGetEncoderUtilization", UINT_P, UINT_P)
+def _encoder(gpu: Gpu, percent: Any, period_us: Any) -> None:
+    percent[0], period_us[0] = gpu.moment.whole("encoder_percent"), _CODEC_PERIOD_US
+
+
+@TABLE.device("nvmlDeviceGetDecoderUtilization", UINT_P, UINT_P)
+def _decoder(gpu: Gpu, percent: Any, period_us: Any) -> None:
+    percent[0], period_us[0] = gpu.moment.whole("decoder_percent"), _CODEC_PERIOD_US
+
+
+def _require(has: bool) -> None:  # noqa: FBT001  # the name says it
+    if not has:
         raise Status(NOT_SUPPORTED)
-    if link >= links:
-        raise Status(INVALID_ARGUMENT)
-    out[0] = int(link < gpu.moment.whole("links_up"))

@@ -23,7 +23,17 @@ if TYPE_CHECKING:
 
 TABLE: Final = Table()
 
-_CUDA_OF_BRANCH: Final = {550: 12040, 555: 12050, 560: 12060, 565: 12070, 570: 12080, 575: 12090, 580: 13000}
+_CUDA_OF_BRANCH: Final = {
+    525: 12000,
+    535: 12020,
+    550: 12040,
+    555: 12050,
+    560: 12060,
+    565: 12070,
+    570: 12080,
+    575: 12090,
+    580: 13000,
+}
 
 
 @TABLE.library("nvmlInitWithFlags", UINT, needs_init=False)
