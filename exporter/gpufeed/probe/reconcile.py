@@ -12,10 +12,10 @@ from typing import Final, Protocol
 from gpufeed.clock import Clock
 from gpufeed.model.desired import ProbeConfig
 from gpufeed.model.ids import LaneId
-from gpufeed.probe.extra import plan_extra
 from gpufeed.probe.lane import Found, Lane
 from gpufeed.probe.slots import Slots
 from gpufeed.sources.contract import Board, Desk, LanePlan, Source
+from gpufeed.sources.extra import plan_extra
 
 LOGGER: Final = "gpufeed.probe.reconcile"
 
