@@ -19,6 +19,7 @@ from gpufeed.model.gpu import (
 )
 from gpufeed.model.host import HostCpu, HostMemory, NodeInfo, Pressure
 from gpufeed.model.ids import COLLECTORS, CollectorName, GpuKey, GpuUuid, GroupName, IbPortKey, LaneId, StorageKey
+from gpufeed.model.network import NetCounters, NetDirection, NetEvents, NetInterface
 from gpufeed.model.sample import Sample
 from gpufeed.model.state import (
     CAUSES,
@@ -50,6 +51,12 @@ HW_EVENTS = (
     "out_of_sequence", "packet_seq_err", "implied_nak_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err",
     "req_transport_retries_exceeded", "out_of_buffer", "roce_adp_retrans", "np_cnp_sent", "rp_cnp_handled",
     "duplicate_request", "rp_cnp_ignored", "np_ecn_marked_roce_packets", "resp_cqe_error",
+)  # fmt: skip
+NET_EVENTS = (
+    "rx_discards_phy", "tx_discards_phy", "rx_out_of_buffer", "link_down_events_phy", "rx_crc_errors_phy",
+    "rx_pcs_symbol_err_phy", "rx_pause_ctrl_phy", "tx_pause_ctrl_phy", "tx_pause_storm_warning_events",
+    "tx_pause_storm_error_events", "outbound_pci_stalled_rd_events", "outbound_pci_stalled_wr_events",
+    "rx_corrected_bits_phy", "outbound_pci_buffer_overflow", "rx_prio3_pause", "rx_prio3_pause_transition",
 )  # fmt: skip
 NFS_OPERATIONS = ("READ", "WRITE", "GETATTR", "LOOKUP", "OPEN", "CLOSE", "ACCESS", "READDIR", "COMMIT", "RENAME")
 
@@ -214,6 +221,32 @@ def port_samples(index: int) -> list[Sample]:
     ]
 
 
+def interface_samples(index: int) -> list[Sample]:
+    device = f"eth{index}"
+    directions: tuple[NetDirection, ...] = ("receive", "transmit")
+    return [
+        NetInterface(
+            device=device,
+            is_up=True,
+            speed_bytes_per_s=2.5e10,
+            carrier_changes=2,
+            errors=dict.fromkeys(("rx_errors", "tx_errors", "rx_dropped", "tx_dropped", "rx_missed_errors"), 0),
+            bond="bond0" if index < 2 else None,
+            driver="mlx5_core",
+            pci_bus_id=f"0000:{0x19 + index:02x}:00.1",
+            numa_node=index // 4,
+        ),
+        NetCounters(device=device, receive_bytes=11_000, transmit_bytes=12_000),
+        NetEvents(
+            device=device,
+            events=dict.fromkeys(NET_EVENTS, 0),
+            pause_s=dict.fromkeys(directions, 0.5),
+            priority_pause_s={way: dict.fromkeys(map(str, range(8)), 0.0625) for way in directions},
+            pci_stall_ratio={"read": 0.25, "write": 0.0},
+        ),
+    ]
+
+
 def disk_samples(index: int) -> list[Sample]:
     disk = StorageKey("block", f"nvme{index}n1")
     return [
@@ -331,6 +364,7 @@ def node(*, gpus: int = 8, ports: int = 8, mounts: int = 20, disks: int = 40) ->
         *host_samples(),
         *(sample for index in range(gpus) for sample in gpu_samples(index)),
         *(sample for index in range(ports) for sample in port_samples(index)),
+        *(sample for index in range(ports) for sample in interface_samples(index)),
         *(sample for index in range(disks) for sample in disk_samples(index)),
         *(sample for index in range(mounts) for sample in mount_samples(index)),
     ]

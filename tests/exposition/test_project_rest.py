@@ -30,6 +30,19 @@ def test_a_port_is_described_and_counted() -> None:
     assert (PORT | {"type": "local_link_integrity_errors"}, 15) in rows_of(state, "gpufeed_ib_port_errors_total")
 
 
+def test_an_interface_is_described_and_counted_and_its_pauses_stand_whole_and_by_priority() -> None:
+    state = nodes.node(ports=1)
+    device = {"device": "eth0"}
+    described = {"driver": "mlx5_core", "pci_bus_id": "0000:19:00.1", "numa_node": "0", "bond": "bond0"}
+    assert rows_of(state, "gpufeed_net_info") == [(device | described, 1)]
+    assert rows_of(state, "gpufeed_net_up") == [(device, 1)]
+    assert rows_of(state, "gpufeed_net_receive_bytes_total") == [(device, 11_000)]
+    assert (device | {"type": "rx_dropped"}, 0) in rows_of(state, "gpufeed_net_errors_total")
+    assert (device | {"direction": "receive"}, 0.5) in rows_of(state, "gpufeed_net_pause_seconds_total")
+    assert len(rows_of(state, "gpufeed_net_priority_pause_seconds_total")) == 16
+    assert (device | {"direction": "read"}, 0.25) in rows_of(state, "gpufeed_net_pci_stall_ratio")
+
+
 def test_storage_says_what_it_is_by_the_options_that_matter() -> None:
     mount = StorageKey("nfs", "/data")
     info = StorageInfo(

@@ -16,6 +16,7 @@ from gpufeed.model.frame import Frame
 from gpufeed.model.gpu import PciGpus
 from gpufeed.model.host import HostCpu, HostMemory, JobTasks, NodeInfo, Pressure
 from gpufeed.model.ids import GpuUuid, LaneId
+from gpufeed.model.network import NetCounters, NetEvents, NetInterface
 from gpufeed.model.sample import Sample
 from gpufeed.model.storage import StorageCounters, StorageInfo
 from gpufeed.probe.inline import InlineProbe
@@ -55,11 +56,13 @@ def test_every_source_reads_the_simulated_node(starving: SteppedNode) -> None:
     probe.close()
     everything = {type(sample) for frame in frames for sample in found(frame, Sample)}
     assert everything >= {
-        PciGpus, IbCounters, IbPort, IbErrors, StorageCounters, StorageInfo, Pressure, HostCpu, HostMemory, NodeInfo,
-        JobTasks,
+        PciGpus, IbCounters, IbPort, IbErrors, NetInterface, NetCounters, NetEvents, StorageCounters, StorageInfo,
+        Pressure, HostCpu, HostMemory, NodeInfo, JobTasks,
     }  # fmt: skip
     said = {status.input: status.state for frame in frames for status in frame.inputs}
-    expected = dict.fromkeys(("pci", "infiniband", "block", "nfs", "pressure", "host", "task_states"), "available")
+    expected = dict.fromkeys(
+        ("pci", "infiniband", "ethernet", "block", "nfs", "pressure", "host", "task_states"), "available"
+    )
     assert said.items() >= expected.items()
     assert [failure for frame in frames for failure in frame.failures if failure.collector in expected] == []
 

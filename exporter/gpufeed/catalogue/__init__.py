@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Final
 
-from gpufeed.catalogue import fabric, gpm, gpu, host, nvlink, process, self, signals, storage, xid
+from gpufeed.catalogue import fabric, gpm, gpu, host, network, nvlink, process, self, signals, storage, xid
 from gpufeed.catalogue.define import MetricDef
 
-GROUPS: Final[tuple[ModuleType, ...]] = (gpu, gpm, xid, nvlink, fabric, storage, host, signals, self, process)
+GROUPS: Final[tuple[ModuleType, ...]] = (gpu, gpm, xid, nvlink, fabric, network, storage, host, signals, self, process)
 """The modules, in the order in which METRICS.md shows them. Each has a `TITLE`."""
 
 

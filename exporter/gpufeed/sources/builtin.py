@@ -5,6 +5,7 @@ from typing import Final
 
 from gpufeed.sources.block import BlockSource
 from gpufeed.sources.contract import Source
+from gpufeed.sources.ethernet import EthernetSource
 from gpufeed.sources.host import HostSource
 from gpufeed.sources.infiniband import InfinibandSource
 from gpufeed.sources.jobs import JobsSource
@@ -17,6 +18,7 @@ BUILTIN: Final[tuple[Source, ...]] = (
     NVML,
     PciSource(),
     InfinibandSource(),
+    EthernetSource(),
     BlockSource(),
     NfsSource(),
     PressureSource(),

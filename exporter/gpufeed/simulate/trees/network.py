@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/sys/class/net: an IPoIB interface of each network card, the Ethernet card that storage is behind, and loopback."""
+"""/sys/class/net: an IPoIB interface of each network card, the Ethernet card that storage is behind, and loopback.
+
+What the Ethernet card's driver counts stands as text beside the trees: a request to a driver has no file.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -17,7 +20,18 @@ _MTU_BYTES: Final = 9000
 _OVERHEAD: Final = 1.02
 """Bytes on the wire for one byte of a file."""
 
-_QUIET: Final = ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped", "rx_crc_errors", "tx_carrier_errors")
+_QUIET: Final = (
+    "rx_errors", "tx_errors", "rx_dropped", "tx_dropped", "rx_crc_errors", "rx_missed_errors", "tx_carrier_errors",
+)  # fmt: skip
+_QUEUES: Final = 4
+_DRIVER_COUNTS_NONE: Final = (
+    "rx_discards_phy", "tx_discards_phy", "rx_out_of_buffer", "link_down_events_phy", "rx_crc_errors_phy",
+    "rx_pcs_symbol_err_phy", "rx_corrected_bits_phy", "tx_pause_storm_warning_events", "tx_pause_storm_error_events",
+    "outbound_pci_stalled_rd", "outbound_pci_stalled_wr", "outbound_pci_stalled_rd_events",
+    "outbound_pci_stalled_wr_events", "outbound_pci_buffer_overflow", "rx_pause_ctrl_phy", "tx_pause_ctrl_phy",
+    "rx_prio3_pause", "rx_prio3_pause_duration", "rx_prio3_pause_transition", "tx_prio3_pause",
+    "tx_prio3_pause_duration", "module_unplug",
+)  # fmt: skip
 
 
 def write_interfaces(tree: TreeWriter, boards: Sequence[Board]) -> None:
@@ -42,6 +56,18 @@ def write_statistics(tree: TreeWriter, gpus: Sequence[GpuTruth]) -> None:
     for name, value in (("rx", received), ("tx", sent)):
         tree.write(f"{statistics}/{name}_bytes", f"{int(value)}\n")
         tree.write(f"{statistics}/{name}_packets", f"{int(value / _MTU_BYTES)}\n")
+    tree.write(f"ethtool/{STORAGE_NETDEV}/statistics", _driver_statistics(received, sent))
+
+
+def _driver_statistics(received: float, sent: float) -> str:
+    """As `ethtool -S` prints them: what is on the wire, what each queue had, and what went wrong."""
+    moved = {"rx": received, "tx": sent}
+    of_queues = {
+        f"{way}{queue}_bytes": int(value / _QUEUES) for way, value in moved.items() for queue in range(_QUEUES)
+    }
+    on_the_wire = {f"{way}_bytes_phy": int(value) for way, value in moved.items()}
+    counted = on_the_wire | dict.fromkeys(_DRIVER_COUNTS_NONE, 0) | of_queues
+    return "NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in counted.items())
 
 
 def _write_interface(tree: TreeWriter, path: str, kind: int, *, speed: int | None) -> None:

@@ -10,6 +10,7 @@ from gpufeed.simulate.trees.writer import TreeWriter
 
 _MELLANOX: Final = 0x15B3
 _CONNECTX: Final = 0x1021
+_CARD_DRIVER: Final = "sys/bus/pci/drivers/mlx5_core"
 _CLASS_3D: Final = 0x030200
 _CLASS_INFINIBAND: Final = 0x020700
 _CLASS_ETHERNET: Final = 0x020000
@@ -76,4 +77,7 @@ def _write_function(tree: TreeWriter, path: str, board: Board, ids: tuple[int, i
     }
     for name, value in attributes.items():
         tree.write(f"{path}/{name}", f"{value}\n")
+    if vendor == _MELLANOX:
+        tree.make_directory(_CARD_DRIVER)
+        tree.link(f"{path}/driver", _CARD_DRIVER)
     tree.link(f"sys/bus/pci/devices/{path.rpartition('/')[2]}", path)

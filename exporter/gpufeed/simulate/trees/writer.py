@@ -51,11 +51,15 @@ class TreeWriter:
             self._directories.add(path)
 
     def link(self, path: str, target: str) -> None:
-        """Let a symbolic link stand at `path` that leads to `target`, another path below the root."""
+        """Let a symbolic link stand at `path` that leads to `target`, another path below the root.
+
+        Its last component is the target's name, also where a shorter way leads there: so the kernel spells them.
+        """
         full = self._root / path
         self.make_directory(path.rpartition("/")[0])
         if not full.is_symlink():
-            full.symlink_to(os.path.relpath(self._root / target, full.parent))
+            above, _, name = target.rpartition("/")
+            full.symlink_to(f"{os.path.relpath(self._root / above, full.parent)}/{name}")
 
     def remove_directory(self, path: str) -> None:
         """Let nothing be below `path`, nor itself."""
