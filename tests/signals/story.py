@@ -19,7 +19,7 @@ from gpufeed.model.gpu import (
     GpuSlow,
     NvlinkTotals,
 )
-from gpufeed.model.host import HostCpu, JobTasks, NodeInfo, Pressure
+from gpufeed.model.host import HostCpu, JobTasks, NodeInfo, Pressure, PressureResource
 from gpufeed.model.ids import CollectorName, GpuKey, GpuUuid, GroupName, IbPortKey, LaneId, StorageKey
 from gpufeed.model.state import Attribution, StateCause
 from gpufeed.model.storage import StorageCounters
@@ -343,10 +343,14 @@ class Story:
         return samples
 
     def _pressures(self) -> list[AnySample]:
-        host = self.host
+        shares: dict[PressureResource, float | None] = {
+            "io": self.host.io,
+            "cpu": self.host.cpu,
+            "memory": self.host.memory,
+        }
         return [
             Pressure(resource=resource, waiting_s=self._total(resource))
-            for resource, share in (("io", host.io), ("cpu", host.cpu), ("memory", host.memory))
+            for resource, share in shares.items()
             if share is not None
         ]
 

@@ -7,7 +7,7 @@ import pytest
 
 from gpufeed.model.frame import InputStatus, XidEvent
 from gpufeed.model.state import CAUSES, GpuStateName, StateCause
-from signals.story import COMPUTING, FREE, HALF, WAITING, Gpu, Host, S, Story, uuid
+from signals.story import COMPUTING, FREE, WAITING, Gpu, Host, Story, uuid
 
 LOADING = Host(running=2, blocked=0, cores=1.0, read=200e6, reads=200, outstanding=0.5)
 EXCHANGE = Gpu(active=1.0, sm=0.15, tensor=0.0, dram=0.15, power=0.4)
@@ -112,4 +112,3 @@ def test_the_rows_above_are_all_there_are() -> None:
     elsewhere = {("fault", "lost"), ("fault", "xid"), ("fault", "ecc"), ("fault", "hung")}
     elsewhere |= {("unknown", "stale"), ("unknown", "no_data")}
     assert set(READINGS) | elsewhere == {(state, cause) for state, causes in CAUSES.items() for cause in causes}
-    assert HALF * 2 == S

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Means over any interval, of segments that never line up."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,7 +57,7 @@ def test_segments_never_overlap_and_means_stay_between_extremes(
     line: Timeline = ()
     for began, ended, value in segments:
         line = extended(line, Segment(began, ended, {"a": value}), now_ns=100)
-    assert all(one.ended_ns <= other.began_ns for one, other in zip(line, line[1:], strict=False))
+    assert all(one.ended_ns <= other.began_ns for one, other in pairwise(line))
     found = mean(line, 0, cut).get("a")
     if found is not None:
         low, high = lowest(line, "a", 0, cut), highest(line, "a", 0, cut)

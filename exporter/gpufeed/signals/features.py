@@ -77,11 +77,9 @@ def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatur
         return None
     record = view.records.get(key.uuid)
     identity = record.identity if record is not None else None
-    receive, transmit = gpm.get("pcie_receive"), gpm.get("pcie_transmit")
-    ceiling = _pcie_ceiling(key, identity, view)
-    line = view.line(GpuFast, key)
-    clock_max = identity.sm_clock_max_hz if identity is not None else None
     wide_ns = (began_ns - NS_PER_S, ended_ns + NS_PER_S)
+    receive, transmit, copied = _pcie(key, identity, view, gpm)
+    clock_lowest, clock_highest = _clocks(key, identity, view, *wide_ns)
     fabric, is_congested, is_fabric_degraded = _fabric(key, view, began_ns, ended_ns)
     nvlink, has_nvlink, is_nvlink_degraded = _nvlink(key, identity, view, gpm, (began_ns, ended_ns))
     return GpuFeatures(
@@ -95,14 +93,14 @@ def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatur
         nvlink=nvlink,
         has_nvlink=has_nvlink,
         fabric=fabric,
-        pcie_receive=None if receive is None else receive / ceiling,
-        pcie_transmit=None if transmit is None else transmit / ceiling,
-        pcie_bytes_per_s=None if receive is None or transmit is None else receive + transmit,
+        pcie_receive=receive,
+        pcie_transmit=transmit,
+        pcie_bytes_per_s=copied,
         thermal=fast.get("thermal", 0.0),
         power_brake=fast.get("power_brake", 0.0),
         power_cap=fast.get("power_cap", 0.0),
-        clock_lowest=None if not clock_max else _of(lowest(line, "sm_clock", *wide_ns), clock_max),
-        clock_highest=None if not clock_max else _of(highest(line, "sm_clock", *wide_ns), clock_max),
+        clock_lowest=clock_lowest,
+        clock_highest=clock_highest,
         is_nvlink_degraded=is_nvlink_degraded,
         is_fabric_degraded=is_fabric_degraded,
         is_fabric_congested=is_congested,
@@ -114,11 +112,33 @@ def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatur
     )
 
 
-def _pcie_ceiling(key: GpuKey, identity: GpuIdentity | None, view: View) -> float:
-    """What a copy can reach on the link as it is now: a narrowed link is full sooner."""
+def _pcie(
+    key: GpuKey, identity: GpuIdentity | None, view: View, gpm: dict[str, float]
+) -> tuple[float | None, float | None, float | None]:
+    """Receive and transmit as shares of what a copy can reach, and both in bytes per second.
+
+    A narrowed link is full sooner: what counts is the link as it is now.
+    """
     slow: GpuSlow | None = view.latest(GpuSlow, key)
     link = None if slow is None else link_bytes_per_s(slow.pcie_generation, slow.pcie_width)
-    return ACHIEVABLE * (link if link is not None else link_ceiling(identity))
+    ceiling = ACHIEVABLE * (link if link is not None else link_ceiling(identity))
+    receive, transmit = gpm.get("pcie_receive"), gpm.get("pcie_transmit")
+    copied = None if receive is None or transmit is None else receive + transmit
+    return _of(receive, ceiling), _of(transmit, ceiling), copied
+
+
+def _clocks(
+    key: GpuKey, identity: GpuIdentity | None, view: View, began_ns: int, ended_ns: int
+) -> tuple[float | None, float | None]:
+    """The lowest and the highest clock, as shares of the highest there is."""
+    most = identity.sm_clock_max_hz if identity is not None else None
+    if not most:
+        return None, None
+    line = view.line(GpuFast, key)
+    return (
+        _of(lowest(line, "sm_clock", began_ns, ended_ns), most),
+        _of(highest(line, "sm_clock", began_ns, ended_ns), most),
+    )
 
 
 def _power(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> float | None:

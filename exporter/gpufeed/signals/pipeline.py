@@ -6,7 +6,6 @@ from typing import Final
 
 from gpufeed.model.host import HostCpu, JobTasks, Pressure, PressureResource
 from gpufeed.model.ids import GpuUuid, StorageKey
-from gpufeed.model.storage import StorageCounters
 from gpufeed.signals.baselines import target_name
 from gpufeed.signals.jobs import jobs_of
 from gpufeed.signals.timeline import mean
@@ -126,12 +125,9 @@ def _pressure(view: View, cgroup: str, resource: PressureResource, interval: tup
 
 def _storage(view: View, began_ns: int, ended_ns: int) -> Storage | None:
     """Of the whole node: which targets a job reads from is not known."""
-    targets: list[tuple[StorageKey, dict[str, float]]] = []
-    for subject in view.subjects(StorageCounters):
-        if isinstance(subject, StorageKey):
-            means = mean(view.line(StorageCounters, subject), began_ns, ended_ns)
-            if "read" in means:
-                targets.append((subject, means))
+    lines = [(subject, line) for (_, subject), line in view.timelines.items() if isinstance(subject, StorageKey)]
+    known = [(target, mean(line, began_ns, ended_ns)) for target, line in lines]
+    targets = [(target, means) for target, means in known if "read" in means]
     if not targets:
         return None
     most_read, means = max(targets, key=lambda target: target[1]["read"])

@@ -46,10 +46,6 @@ class View:
         found: T = self._known[key]
         return found
 
-    def subjects(self, kind: type[Sample]) -> list[Hashable]:
-        """Everything of a kind that has a timeline."""
-        return [subject for of, subject in self.timelines if of is kind]
-
     def latest(self, kind: type[Sample], subject: Hashable) -> Any:  # noqa: ANN401 # of type `kind`, which the caller says
         """The fresh sample of one thing, or None."""
         held: Held[Any] | None = self.samples.get(kind, {}).get(subject)
