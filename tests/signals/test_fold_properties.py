@@ -115,7 +115,7 @@ def test_time_is_neither_lost_nor_invented(deeds: list[tuple[str, int, Any, Any]
 
 
 @given(st.lists(any_of(Frame), max_size=4))
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_no_well_typed_frame_makes_the_fold_raise(frames: list[Frame]) -> None:
     node = initial(Settings(expected_gpus=2), FrameTime(0, 0, 0))
     for frame in frames:

@@ -72,11 +72,9 @@ def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatur
     """What is known of one GPU over an interval; None where it is not known whether a kernel was resident."""
     gpm = view.mean(GpmInterval, key, began_ns, ended_ns)
     fast = view.mean(GpuFast, key, began_ns, ended_ns)
-    active = gpm.get("graphics", fast.get("utilization"))
-    if active is None:
+    if (active := gpm.get("graphics", fast.get("utilization"))) is None:
         return None
-    record = view.records.get(key.uuid)
-    identity = record.identity if record is not None else None
+    identity = _identity(key, view)
     wide_ns = (began_ns - NS_PER_S, ended_ns + NS_PER_S)
     receive, transmit, copied = _pcie(key, identity, view, gpm)
     clock_lowest, clock_highest = _clocks(key, identity, view, *wide_ns)
@@ -110,6 +108,11 @@ def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatur
         sm_busy_usual=view.baselines.usual("sm_busy", key.uuid),
         tensor_busy_usual=view.baselines.usual("tensor_busy", key.uuid),
     )
+
+
+def _identity(key: GpuKey, view: View) -> GpuIdentity | None:
+    record = view.records.get(key.uuid)
+    return record.identity if record is not None else None
 
 
 def _pcie(
