@@ -190,3 +190,15 @@ def test_a_device_without_gpm_refuses_its_samples(a100: Bench) -> None:
 
     with pytest.raises(SourceError):
         GpmReadings(device, a100.node.clock).read(GPU)
+
+
+def test_a_codec_is_the_mean_of_its_engines_and_one_the_board_lacks_is_absent(bench: Bench, gpm: GpmReadings) -> None:
+    bench.node.set_counts(0, decoder_percent=42)
+    gpm.read(GPU)
+    bench.node.set_faults(Fault(effect="answers", function=METRICS, field=36, value=0.0))  # one of seven decoders
+
+    pipes = measured(bench, gpm).pipes or {}
+
+    assert pipes["nvdec"] == pytest.approx(6 * 0.42 / 7)
+    assert (pipes["nvjpg"], pipes["nvofa"]) == (0, 0)
+    assert "nvenc" not in pipes

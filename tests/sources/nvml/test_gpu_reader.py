@@ -20,14 +20,16 @@ from gpufeed.model.gpu import (
     NvlinkTotals,
     PcieBytes,
 )
+from gpufeed.model.gpu_errors import GpuErrorDetail, GpuErrors
+from gpufeed.model.nvlink import NvlinkLinks
 from gpufeed.simulate.faults import Fault
 from gpufeed.sources.contract import Outcome
-from gpufeed.sources.nvml.gpu_reader import FAST, GPM, NVLINK, PROCESSES, RARE, SLOW, XID, GpuReader
+from gpufeed.sources.nvml.gpu_reader import FAST, GPM, LINKS, NVLINK, PROCESSES, RARE, SLOW, XID, GpuReader
 from gpufeed.units import NS_PER_S
 from nvml_bench import Bench, enter, group, only, words
 
 EVERY_TICK = (FAST, XID, GPM, NVLINK)
-SECONDARY = (XID, GPM, NVLINK, PROCESSES, SLOW, RARE)
+SECONDARY = (XID, GPM, NVLINK, PROCESSES, SLOW, LINKS, RARE)
 LOST = Fault(effect="lost", gpu=0)
 
 
@@ -38,7 +40,7 @@ def condition(outcome: Outcome) -> str:
 def settle(bench: Bench, reader: GpuReader) -> None:
     """Two ticks of everything: all is probed, GPM has its first sample."""
     for _ in range(2):
-        for name in (*EVERY_TICK, PROCESSES, SLOW, RARE):
+        for name in (*EVERY_TICK, PROCESSES, SLOW, LINKS, RARE):
             reader.read(name)
         bench.step()
 
@@ -55,8 +57,9 @@ def test_each_group_gives_its_samples(bench: Bench) -> None:
         GPM: {GpmInterval},
         NVLINK: {NvlinkTotals},
         PROCESSES: {GpuProcesses},
-        SLOW: {GpuIdentity, GpuSlow},
-        RARE: {GpuIdentity},
+        SLOW: {GpuIdentity, GpuSlow, GpuErrors},
+        LINKS: {NvlinkLinks},
+        RARE: {GpuIdentity, GpuErrorDetail},
     }
     assert desk.gpu_index == 1
     assert desk.gpu_uuid == bench.node.face.boards[1].uuid
@@ -100,6 +103,24 @@ def test_a_fast_tick_costs_twelve_driver_calls(bench: Bench) -> None:
 
     assert bench.calls() - before == 12
     assert desk.counts.nvml_calls - counted == 12
+
+
+def test_slow_and_rare_groups_cost_one_batch_each_and_the_calls_that_no_field_covers(bench: Bench) -> None:
+    reader, _ = bench.reader()
+    settle(bench, reader)
+    cost = {}
+    for name in (SLOW, LINKS, RARE):
+        calls, fields = bench.calls(), bench.node.face.field_values
+        reader.read(name)
+        cost[name] = (bench.calls() - calls, bench.node.face.field_values - fields)
+
+    assert cost == {
+        # ECC mode, replays, recovery action, 8 of ECC and rows, 12 of PCIe; the calls: link 2, modes 4, codecs 2,
+        # aperture, video clock, margin, fabric
+        SLOW: (13, 23),
+        LINKS: (2, 18 * 7),  # states; speed, two counters and three kinds of errors of each link
+        RARE: (8, 4),  # who it is, device memory four times, SRAM four times, its status, spare rows
+    }
 
 
 @pytest.mark.parametrize(("text", "expected"), [("1\n", 1), ("-1\n", None), ("none\n", None), (None, None)])
@@ -623,6 +644,7 @@ def test_the_group_names_are_those_of_the_configuration() -> None:
     assert {*EVERY_TICK, *SECONDARY} == {
         group(name)
         for name in (
-            "nvml.fast", "nvml.slow", "nvml.rare", "nvml.processes", "nvlink.fast", "gpm.fast", "xid.events",
+            "nvml.fast", "nvml.slow", "nvml.rare", "nvml.processes", "nvlink.fast", "nvlink.slow", "gpm.fast",
+            "xid.events",
         )
     }  # fmt: skip

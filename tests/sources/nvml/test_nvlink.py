@@ -11,7 +11,7 @@ from gpufeed.errors import DeviceLost
 from gpufeed.model.gpu import NvlinkTotals
 from gpufeed.model.ids import GpuKey, GpuUuid
 from gpufeed.simulate.faults import Fault
-from gpufeed.sources.nvml.nvlink import NvlinkReadings, count_links
+from gpufeed.sources.nvml.nvlink import LinkStates, NvlinkReadings, count_links
 from gpufeed.units import NS_PER_S
 from nvml_bench import Bench
 
@@ -27,7 +27,7 @@ def without(*fields: int) -> tuple[Fault, ...]:
 
 def readings(bench: Bench, links: int = 18) -> NvlinkReadings:
     device, _ = bench.device()
-    return NvlinkReadings(device, links, bench.node.clock, SLOW_NS)
+    return NvlinkReadings(device, links, LinkStates(device, links, bench.node.clock, SLOW_NS))
 
 
 @pytest.mark.parametrize("name", ["bench", "a100"])
@@ -55,15 +55,27 @@ def test_the_sum_over_all_links_takes_one_call_a_tick(bench: Bench) -> None:
     assert (bench.calls() - calls, bench.node.face.field_values - fields) == (1, 2)
 
 
-def test_link_states_are_looked_at_again_after_the_slow_period(bench: Bench) -> None:
+def test_link_states_are_looked_at_again_when_nobody_has_for_longer_than_the_slow_period(bench: Bench) -> None:
     nvlink = readings(bench)
     nvlink.read(GPU)
     bench.node.set_faults(Fault(effect="answers", function=FIELDS, field=165, value=0.0))
     bench.step()
     before = nvlink.read(GPU).links_up
-    bench.node.advance(SLOW_NS)
+    bench.node.advance(SLOW_NS + SLOW_NS // 2)
 
     assert (before, nvlink.read(GPU).links_up) == (18, 0)
+
+
+def test_states_that_another_group_has_read_are_not_read_again(bench: Bench) -> None:
+    device, _ = bench.device()
+    states = LinkStates(device, 18, bench.node.clock, SLOW_NS)
+    nvlink = NvlinkReadings(device, 18, states)
+    for _ in range(3):
+        states.read()
+        fields = bench.node.face.field_values
+        assert nvlink.read(GPU).links_up == 18
+        assert bench.node.face.field_values - fields == 2
+        bench.node.advance(SLOW_NS)
 
 
 def put_link_counters(bench: Bench, per_link: dict[int, int]) -> None:

@@ -41,6 +41,7 @@ def test_a_gpu_is_read_in_every_group_at_its_period() -> None:
         "nvlink.fast": 0.5,
         "nvml.processes": 2,
         "nvml.slow": 10,
+        "nvlink.slow": 10,
         "nvml.rare": 60,
     }
 

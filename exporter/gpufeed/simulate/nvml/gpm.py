@@ -54,6 +54,13 @@ _RATES: Final[dict[int, tuple[str, float]]] = {
 }
 """Metric id → the integral it is the rate of, and the factor of its unit."""
 
+_CODECS: Final[dict[int, str]] = {
+    **dict.fromkeys(range(30, 37), "decoder_percent"),
+    **dict.fromkeys(range(40, 47), ""),
+    50: "",
+}
+"""Metric id → the gauge of an engine, all alike; of those without one nothing is ever asked. No board has NVENC."""
+
 _FIRST_LINK_METRIC: Final = 62
 _LAST_LINK_METRIC: Final = 97
 
@@ -152,6 +159,8 @@ _Rate = Callable[[Moment, Moment, float], float]
 
 
 def _rate_of(metric: int, links: int) -> _Rate | None:
+    if metric in _CODECS:
+        return lambda _older, newer, _seconds: newer.value(_CODECS[metric]) if _CODECS[metric] else 0.0
     name, factor = _RATES.get(metric, ("", 0.0))
     if _FIRST_LINK_METRIC <= metric <= _LAST_LINK_METRIC and (metric - _FIRST_LINK_METRIC) // 2 < links:
         direction = "transmit" if (metric - _FIRST_LINK_METRIC) % 2 else "receive"

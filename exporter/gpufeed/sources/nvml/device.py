@@ -10,6 +10,7 @@ from gpufeed.sources.nvml.faults import InvalidArgument
 GRAPHICS_CLOCK = 0
 SM_CLOCK = 1
 MEMORY_CLOCK = 2
+VIDEO_CLOCK = 3
 _GPU_SENSOR = 0
 
 
@@ -27,6 +28,13 @@ class Memory(NamedTuple):
     used: int | None
     free: int | None
     reserved: int | None
+
+
+class Aperture(NamedTuple):
+    """The window through which others reach device memory, in bytes."""
+
+    total: int | None
+    used: int | None
 
 
 class Device:
@@ -67,6 +75,25 @@ class Device:
         info = self._call("nvmlDeviceGetMemoryInfo")
         return _memory(info.total, info.used, info.free, None)
 
+    def aperture(self) -> Aperture:
+        """BAR1 in bytes; not where the host's memory is the device's. Source: nvmlDeviceGetBAR1MemoryInfo."""
+        info = self._call("nvmlDeviceGetBAR1MemoryInfo")
+        total = quantities.memory_bytes(info.bar1Total)
+        return Aperture(total or None, quantities.memory_bytes(info.bar1Used) if total else None)
+
+    def codec_ratio(self, function: str) -> float | None:
+        """Share of the driver's own sample period, of a getter that answers utilization and period."""
+        return quantities.ratio_of_percent(self._call(function)[0])
+
+    def temperature_margin_c(self) -> float | None:
+        """Degrees left to the nearest slowdown. Source: nvmlDeviceGetMarginTemperature, since 570."""
+        return quantities.celsius(self._call("nvmlDeviceGetMarginTemperature"))
+
+    def temperature_limit_c(self, limit: int) -> float | None:
+        """Degrees Celsius of an nvmlTemperatureThresholds_t; before Ada. Source: nvmlDeviceGetTemperatureThreshold."""
+        celsius = quantities.celsius(self._call("nvmlDeviceGetTemperatureThreshold", limit))
+        return celsius or None  # zero stands for a limit that there is not
+
     def temperature_c(self) -> float | None:
         """Degrees Celsius of the chip. Source: nvmlDeviceGetTemperatureV, since 570."""
         return quantities.celsius(self._call("nvmlDeviceGetTemperatureV", _GPU_SENSOR))
@@ -86,6 +113,11 @@ class Device:
     def power_limit_default_w(self) -> float | None:
         """Watts. Source: nvmlDeviceGetPowerManagementDefaultLimit."""
         return quantities.watts_of_mw(self._call("nvmlDeviceGetPowerManagementDefaultLimit"))
+
+    def power_limit_constraints_w(self) -> tuple[float | None, float | None]:
+        """Least and greatest limit in watts. Source: nvmlDeviceGetPowerManagementLimitConstraints."""
+        lowest, highest = self._call("nvmlDeviceGetPowerManagementLimitConstraints")
+        return quantities.watts_of_mw(lowest), quantities.watts_of_mw(highest)
 
     def energy_j(self) -> float | None:
         """Joules since driver load. Source: nvmlDeviceGetTotalEnergyConsumption."""
@@ -122,6 +154,21 @@ class Device:
     def supported_events(self) -> int:
         """Bit mask. Source: nvmlDeviceGetSupportedEventTypes."""
         return int(self._call("nvmlDeviceGetSupportedEventTypes"))
+
+    def link_number(self, function: str, link: int) -> int | None:
+        """A getter of one plain number of a link; InvalidArgument where there is no such link."""
+        return quantities.count(self._call(function, link))
+
+    def link_errors(self, link: int, counter: int) -> int | None:
+        """Errors of an nvmlNvLinkErrorCounter_t. Source: nvmlDeviceGetNvLinkErrorCounter, before Blackwell."""
+        return quantities.count(self._call("nvmlDeviceGetNvLinkErrorCounter", link, counter))
+
+    def memory_errors(self, kind: int, life: int, location: int) -> int | None:
+        """ECC errors: nvmlMemoryErrorType_t, nvmlEccCounterType_t, nvmlMemoryLocation_t.
+
+        Source: nvmlDeviceGetMemoryErrorCounter.
+        """
+        return quantities.count(self._call("nvmlDeviceGetMemoryErrorCounter", kind, life, location))
 
     def is_link_up(self, link: int) -> bool:
         """Whether a link is active; InvalidArgument where there is no such link. Source: nvmlDeviceGetNvLinkState."""

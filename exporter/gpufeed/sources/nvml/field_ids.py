@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from gpufeed.model.gpu import ClockEventReason
+from gpufeed.model.gpu import ClockEventReason, TemperatureLimit
 
 ALL_LINKS: Final = 0xFFFF_FFFF
 """Scope of the NVLink throughput fields: the sum over all links (nvml.h, at NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX)."""
@@ -31,9 +31,16 @@ NVLINK_LINKS: Final = Field(91)
 PCIE_REPLAYS: Final = Field(94)
 NVLINK_TRANSMIT: Final = 138  # KiB since driver load; scope: link, or ALL_LINKS
 NVLINK_RECEIVE: Final = 139
-NVLINK_STATE: Final = 165  # scope: link
+NVLINK_SPEED_OF_LINK: Final = 164  # MByte/s; scope: link, as of the next two
+NVLINK_STATE: Final = 165
+NVLINK_VERSION: Final = 166  # nvmlNvlinkVersion_t
+C2C_LINKS: Final = Field(170)
+C2C_STATUS: Final = 171  # scope: link, as of the next; 1 is active
+C2C_SPEED: Final = 172  # MByte/s
 POWER_AVERAGE: Final = Field(185)  # mW over one second
 POWER_INSTANT: Final = Field(186)  # mW
+POWER_LIMIT_MIN: Final = Field(187)  # mW
+POWER_LIMIT_MAX: Final = Field(188)  # mW
 POWER_LIMIT_DEFAULT: Final = Field(189)  # mW
 POWER_LIMIT_ENFORCED: Final = Field(190)  # mW
 PCIE_TRANSMIT: Final = Field(197)  # bytes, wraps
@@ -41,6 +48,11 @@ PCIE_RECEIVE: Final = Field(198)
 NVLINK5_TRANSMIT: Final = 202  # bytes; scope: link
 NVLINK5_RECEIVE: Final = 204
 RECOVERY_ACTION: Final = Field(230)
+
+TEMPERATURE_LIMIT_MARGINS: Final[Mapping[TemperatureLimit, Field]] = MappingProxyType(
+    {"shutdown": Field(193), "slowdown": Field(194), "memory_max": Field(195), "gpu_max": Field(196)}
+)
+"""T.Limit of each limit, signed °C below the point where the margin is zero; Ada and newer."""
 
 _CLOCK_EVENT_COUNTERS: Final[Mapping[ClockEventReason, Field]] = MappingProxyType(
     {

@@ -6,6 +6,7 @@ nvmlGpmMetricsGet); one that is too wide is not measured but begun anew, because
 life of the GPU.
 """
 
+import struct
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -40,9 +41,21 @@ _METRICS: Final[Mapping[int, tuple[str, Convert]]] = MappingProxyType(
 )
 """nvmlGpmMetricId_t by field of GpmInterval."""
 
-_PIPES: Final[Mapping[int, str]] = MappingProxyType(
-    {4: "int", 6: "dfma", 7: "hmma", 9: "imma", 11: "fp64", 12: "fp32", 13: "fp16"}
-)
+_PIPES: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
+    {
+        "int": (4,), "dfma": (6,), "hmma": (7,), "imma": (9,), "fp64": (11,), "fp32": (12,), "fp16": (13,),
+        "nvdec": tuple(range(30, 38)),
+        "nvjpg": tuple(range(40, 48)),
+        "nvofa": (50, 51),
+        "nvenc": tuple(range(166, 170)),  # since 575
+    }
+)  # fmt: skip
+"""Pipes by nvmlGpmMetricId_t; of a codec there are several engines, and its ratio is their mean."""
+
+# nvmlGpmMetric_t: metricId, nvmlReturn, value, and three pointers to names
+_ANSWER: Final = struct.Struct("<IId24x")
+_METRICS_AT: Final = 24
+"""Offset in nvmlGpmMetricsGet_t: behind version, number of metrics and two samples."""
 
 
 class _Sampled(NamedTuple):
@@ -59,7 +72,7 @@ class GpmReadings:
         self._spare: list[Any] = [device.nvml.call("nvmlGpmSampleAlloc") for _ in range(2)]
         self._older: _Sampled | None = None
         self._request = gpm_request()
-        self._ask_for((*_METRICS, *_PIPES))
+        self._ask_for((*_METRICS, *(metric_id for ids in _PIPES.values() for metric_id in ids)))
 
     def read(self, gpu: GpuKey) -> GpmInterval | None:
         """Means since the last read; None for the first, for one too early, and after too long. Raises SourceError."""
@@ -104,14 +117,14 @@ class GpmReadings:
         self._device.nvml.call("nvmlGpmMetricsGet", request)
         values: dict[int, float] = {}
         refused: set[int] = set()
-        for metric in request.metrics[: request.numMetrics]:
-            code = int(metric.nvmlReturn)
+        answered = memoryview(request).cast("B")[_METRICS_AT : _METRICS_AT + len(self._wanted) * _ANSWER.size]
+        for metric_id, code, value in _ANSWER.iter_unpack(answered):
             if code == SUCCESS:
-                values[int(metric.metricId)] = float(metric.value)
+                values[metric_id] = value
             elif is_about_the_device(code):
-                raise error_of(code, "nvmlGpmMetricsGet", f"metric {metric.metricId}")
+                raise error_of(code, "nvmlGpmMetricsGet", f"metric {metric_id}")
             elif is_refusal(code):
-                refused.add(int(metric.metricId))
+                refused.add(metric_id)
         if refused:
             self._ask_for(tuple(wanted for wanted in self._wanted if wanted not in refused))
         return values
@@ -127,9 +140,12 @@ def _interval(gpu: GpuKey, began_ns: int, ended_ns: int, values: dict[int, float
     readings = {
         name: convert(values[metric_id]) for metric_id, (name, convert) in _METRICS.items() if metric_id in values
     }
-    pipes = {
-        name: ratio
-        for metric_id, name in _PIPES.items()
-        if metric_id in values and (ratio := quantities.ratio_of_percent(values[metric_id])) is not None
-    }
+    pipes = {name: ratio for name, ids in _PIPES.items() if (ratio := _mean_ratio(values, ids)) is not None}
     return GpmInterval(gpu=gpu, began_ns=began_ns, ended_ns=ended_ns, pipes=pipes or None, **readings)
+
+
+def _mean_ratio(values: dict[int, float], metric_ids: tuple[int, ...]) -> float | None:
+    """Over those that answered; None if none did."""
+    ratios = [quantities.ratio_of_percent(values[metric_id]) for metric_id in metric_ids if metric_id in values]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return sum(known) / len(known) if known else None

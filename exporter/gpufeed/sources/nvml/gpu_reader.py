@@ -13,6 +13,7 @@ from gpufeed.model.ids import GroupName
 from gpufeed.sources.contract import Desk, DeviceFailure, Outcome, Reader
 from gpufeed.sources.nvml.events import MIG_CHANGED
 from gpufeed.sources.nvml.faults import HandleGone
+from gpufeed.sources.nvml.inputs import inputs_of
 from gpufeed.sources.nvml.open_gpu import OpenGpu
 from gpufeed.sources.nvml.presence import Presence
 
@@ -21,6 +22,7 @@ SLOW: Final = GroupName("nvml.slow")
 RARE: Final = GroupName("nvml.rare")
 PROCESSES: Final = GroupName("nvml.processes")
 NVLINK: Final = GroupName("nvlink.fast")
+LINKS: Final = GroupName("nvlink.slow")
 GPM: Final = GroupName("gpm.fast")
 XID: Final = GroupName("xid.events")
 
@@ -51,6 +53,7 @@ class GpuReader:
             RARE: self._read_rare,
             PROCESSES: self._read_processes,
             NVLINK: self._read_nvlink,
+            LINKS: self._read_links,
             GPM: self._read_gpm,
             XID: self._read_events,
         }
@@ -105,15 +108,21 @@ class GpuReader:
 
     def _read_slow(self, gpu: OpenGpu) -> Outcome:
         failures: list[SourceError] = []
-        slow = gpu.slow.read(gpu.identity.gpu, failures)
+        slow, errors = gpu.slow.read(gpu.identity.gpu, failures)
+        c2c = gpu.c2c.get()
+        given = (slow, errors, None if c2c is None else c2c.read(gpu.identity.gpu))
         # the identity costs nothing here, and is soon known of a GPU that came back
-        return Outcome(samples=(gpu.identity, slow), failures=self._failures(failures))
+        samples = (gpu.identity, *(sample for sample in given if sample is not None))
+        return Outcome(samples=samples, inputs=self._news(gpu), failures=self._failures(failures))
 
     def _read_rare(self, gpu: OpenGpu) -> Outcome:
         if gpu.device.uuid() != gpu.identity.gpu.uuid:
             self._presence.forget()  # another board in the same place
             return Outcome()
-        return Outcome(samples=(gpu.identity,))
+        failures: list[SourceError] = []
+        detail = gpu.rare.read(gpu.identity.gpu, failures)
+        samples = (gpu.identity,) if detail is None else (gpu.identity, detail)
+        return Outcome(samples=samples, inputs=self._news(gpu), failures=self._failures(failures))
 
     def _read_processes(self, gpu: OpenGpu) -> Outcome:
         failures: list[SourceError] = []
@@ -129,6 +138,11 @@ class GpuReader:
     def _read_nvlink(self, gpu: OpenGpu) -> Outcome:
         nvlink = gpu.nvlink.get()
         samples = () if nvlink is None else (nvlink.read(gpu.identity.gpu),)
+        return Outcome(samples=samples, inputs=self._news(gpu))
+
+    def _read_links(self, gpu: OpenGpu) -> Outcome:
+        links = gpu.links.get()
+        samples = () if links is None else (links.read(gpu.identity.gpu),)
         return Outcome(samples=samples, inputs=self._news(gpu))
 
     def _read_gpm(self, gpu: OpenGpu) -> Outcome:
@@ -172,7 +186,7 @@ class GpuReader:
         )
 
     def _news(self, gpu: OpenGpu) -> tuple[InputStatus, ...]:
-        news = tuple(status for status in gpu.inputs() if self._said.get(status.input) != status)
+        news = tuple(status for status in inputs_of(gpu) if self._said.get(status.input) != status)
         self._said.update({status.input: status for status in news})
         return news
 

@@ -2,18 +2,28 @@
 """Who a GPU is: read when its lane finds it, never in the cycle."""
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from gpufeed.errors import DeviceLost, DeviceResetRequired, SourceError
 from gpufeed.model.gpu import GpuIdentity
 from gpufeed.model.ids import GpuKey, GpuUuid
 from gpufeed.sources.nvml import architecture, field_ids, quantities
 from gpufeed.sources.nvml.binding import module_id
-from gpufeed.sources.nvml.device import MEMORY_CLOCK, SM_CLOCK, Device
-from gpufeed.sources.nvml.field_batch import FieldBatch
+from gpufeed.sources.nvml.device import GRAPHICS_CLOCK, MEMORY_CLOCK, SM_CLOCK, VIDEO_CLOCK, Device
+from gpufeed.sources.nvml.field_batch import FieldBatch, FieldValues
+from gpufeed.sources.nvml.field_ids import Field
+from gpufeed.sources.nvml.limits import read_temperature_limits
 from gpufeed.sources.nvml.nvlink import count_links
 
 T = TypeVar("T")
+
+_FIELDS: Final = (
+    field_ids.NVLINK_SPEED,
+    field_ids.POWER_LIMIT_MIN,
+    field_ids.POWER_LIMIT_MAX,
+    field_ids.POWER_LIMIT_DEFAULT,
+    *field_ids.TEMPERATURE_LIMIT_MARGINS.values(),
+)
 
 
 class Pci(NamedTuple):
@@ -30,10 +40,10 @@ def read_identity(device: Device, index: int, numa_node_of: Callable[[str], int 
     """
     uuid = GpuUuid(device.uuid())
     pci = _optional(lambda: read_pci(device))
-    batch = FieldBatch(device.nvml, device.handle, (field_ids.POWER_LIMIT_DEFAULT, field_ids.NVLINK_SPEED))
-    fields = _optional(batch.read) or {}
-    default_limit_mw = fields.get(field_ids.POWER_LIMIT_DEFAULT)
+    fields = _optional(FieldBatch(device.nvml, device.handle, _FIELDS).read) or {}
     speed_mbps = fields.get(field_ids.NVLINK_SPEED)
+    power = _power_limits(device, fields)
+    temperature = read_temperature_limits(device, fields)
     links = _optional(lambda: count_links(device))
     return GpuIdentity(
         gpu=GpuKey(uuid),
@@ -50,11 +60,7 @@ def read_identity(device: Device, index: int, numa_node_of: Callable[[str], int 
         numa_node=None if pci is None else numa_node_of(pci.bus_id),
         module_id=_optional(lambda: module_id(device.nvml, device.handle)),
         sm_count=_optional(lambda: _sm_count(device)),
-        power_limit_default_w=(
-            _optional(device.power_limit_default_w)
-            if default_limit_mw is None
-            else quantities.watts_of_mw(default_limit_mw)
-        ),
+        power_limit_default_w=power.default_w,
         sm_clock_max_hz=_optional(lambda: device.clock_max_hz(SM_CLOCK)),
         memory_clock_max_hz=_optional(lambda: device.clock_max_hz(MEMORY_CLOCK)),
         pcie_generation_max=_optional(lambda: device.number("nvmlDeviceGetMaxPcieLinkGeneration")),
@@ -62,6 +68,12 @@ def read_identity(device: Device, index: int, numa_node_of: Callable[[str], int 
         nvlink_links=links,
         nvlink_speed_bytes_per_s=None if not links or not speed_mbps else quantities.bytes_per_s_of_mbps(speed_mbps),
         has_gpm=bool(_optional(device.has_gpm)),
+        graphics_clock_max_hz=_optional(lambda: device.clock_max_hz(GRAPHICS_CLOCK)),
+        video_clock_max_hz=_optional(lambda: device.clock_max_hz(VIDEO_CLOCK)),
+        power_limit_min_w=power.min_w,
+        power_limit_max_w=power.max_w,
+        temperature_limits_c=temperature.degrees_c,
+        temperature_limit_margins_c=temperature.margins_c,
     )
 
 
@@ -78,6 +90,26 @@ def sysfs_bus_id(bus_id: str) -> str:
         return f"{int(domain, 16):04x}{separator}{rest}"
     except ValueError:
         return bus_id.strip().lower()
+
+
+class _PowerLimits(NamedTuple):
+    min_w: float | None
+    max_w: float | None
+    default_w: float | None
+
+
+def _power_limits(device: Device, fields: FieldValues) -> _PowerLimits:
+    """By fields, since 535; by calls before."""
+
+    def watts(field: Field) -> float | None:
+        return quantities.watts_of_mw(fields[field]) if field in fields else None
+
+    if field_ids.POWER_LIMIT_DEFAULT in fields:
+        return _PowerLimits(
+            watts(field_ids.POWER_LIMIT_MIN), watts(field_ids.POWER_LIMIT_MAX), watts(field_ids.POWER_LIMIT_DEFAULT)
+        )
+    lowest_w, highest_w = _optional(device.power_limit_constraints_w) or (None, None)
+    return _PowerLimits(lowest_w, highest_w, _optional(device.power_limit_default_w))
 
 
 def _architecture(device: Device) -> str | None:

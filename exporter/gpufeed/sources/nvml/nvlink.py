@@ -36,18 +36,18 @@ def count_links(device: Device) -> int | None:
         return 0
 
 
-class NvlinkReadings:
-    """The links of one GPU, on a device that has some."""
+def is_nvlink_5(architecture: str | None) -> bool:
+    """Whether the links of a generation count under the ids that NVLink 5 brought."""
+    return architecture in {"blackwell", "rubin"}
 
-    def __init__(self, device: Device, links: int, clock: Clock, state_period_ns: int) -> None:
-        self._device = device
+
+class NvlinkReadings:
+    """The links of one GPU together, on a device that has some."""
+
+    def __init__(self, device: Device, links: int, states: "LinkStates", architecture: str | None = None) -> None:
         self._links = links
-        self._way, self._batch = _find_way(device, links)
-        self._states = LinkStates(device, links)
-        self._clock = clock
-        self._state_period_ns = state_period_ns
-        self._states_due_ns = 0
-        self._links_up: int | None = None
+        self._way, self._batch = _find_way(device, links, architecture)
+        self._states = states
 
     @property
     def has_bytes(self) -> bool:
@@ -57,48 +57,59 @@ class NvlinkReadings:
     def read(self, gpu: GpuKey) -> NvlinkTotals:
         """Bytes since driver load. Raises SourceError."""
         values = self._batch.read()
-        self._refresh_states()
         return NvlinkTotals(
             gpu=gpu,
             transmit_bytes=None if self._way is None else _sum(values, self._way.transmit, self._way.to_bytes),
             receive_bytes=None if self._way is None else _sum(values, self._way.receive, self._way.to_bytes),
             links=self._links,
-            links_up=self._links_up,
+            links_up=self._states.count_up(),
         )
-
-    def _refresh_states(self) -> None:
-        # link states change within minutes; reading 18 of them each half second would double this group's cost
-        now_ns = self._clock.monotonic_ns()
-        if now_ns >= self._states_due_ns:
-            self._links_up = self._states.count_up()
-            self._states_due_ns = now_ns + self._state_period_ns
 
 
 class LinkStates:
-    """How many links are up: field 165 of every link, or the older call of every link."""
+    """Which links are up: field 165 of every link, or the older call of every link.
 
-    def __init__(self, device: Device, links: int) -> None:
+    States change within minutes: 18 of them at every fast read would double what that costs. Whoever reads them
+    seldom reads them for all; only where nobody has lately are they asked for here.
+    """
+
+    def __init__(self, device: Device, links: int, clock: Clock, period_ns: int) -> None:
         self._device = device
         self._links = links
+        self._clock = clock
+        self._good_for_ns = period_ns + period_ns // 2  # half a period of grace for him who reads them every period
+        self._read_ns: int | None = None
+        self._states: dict[int, bool] = {}
         self._batch = FieldBatch(
             device.nvml, device.handle, tuple(Field(field_ids.NVLINK_STATE, link) for link in range(links))
         )
         self._batch.read()
         self._has_fields = len(self._batch.fields) == links
 
+    def read(self) -> dict[int, bool]:
+        """Link → is it in any state but inactive, now; a link that did not answer is left out. Raises SourceError."""
+        self._states = self._by_fields() if self._has_fields else self._by_calls()
+        self._read_ns = self._clock.monotonic_ns()
+        return self._states
+
     def count_up(self) -> int | None:
-        """Links in any state but inactive; None if not every link answered. Raises DeviceLost."""
-        if self._has_fields:
-            states = self._batch.read()
-            return sum(state != 0 for state in states.values()) if len(states) == self._links else None
+        """Links that are up, as of not long ago; None if not every link answered. Raises SourceError."""
+        if self._read_ns is None or self._clock.monotonic_ns() - self._read_ns >= self._good_for_ns:
+            self.read()
+        return sum(self._states.values()) if len(self._states) == self._links else None
+
+    def _by_fields(self) -> dict[int, bool]:
+        return {field.scope: state != 0 for field, state in self._batch.read().items()}
+
+    def _by_calls(self) -> dict[int, bool]:
         try:
-            return sum(self._device.is_link_up(link) for link in range(self._links))
+            return {link: self._device.is_link_up(link) for link in range(self._links)}
         except Unsupported:
-            return None
+            return {}
 
 
-def _find_way(device: Device, links: int) -> tuple[_Way | None, FieldBatch]:
-    for way in _ways(links):
+def _find_way(device: Device, links: int, architecture: str | None) -> tuple[_Way | None, FieldBatch]:
+    for way in _ways(links, architecture):
         fields = (*way.transmit, *way.receive)
         batch = FieldBatch(device.nvml, device.handle, fields)
         batch.read()
@@ -107,19 +118,20 @@ def _find_way(device: Device, links: int) -> tuple[_Way | None, FieldBatch]:
     return None, FieldBatch(device.nvml, device.handle, ())
 
 
-def _ways(links: int) -> tuple[_Way, ...]:
+def _ways(links: int, architecture: str | None) -> tuple[_Way, ...]:
     def of_each(field_id: int) -> tuple[Field, ...]:
         return tuple(Field(field_id, link) for link in range(links))
 
-    return (
-        _Way(
-            (Field(field_ids.NVLINK_TRANSMIT, ALL_LINKS),),
-            (Field(field_ids.NVLINK_RECEIVE, ALL_LINKS),),
-            quantities.counter_bytes_of_kib,
-        ),
-        _Way(of_each(field_ids.NVLINK5_TRANSMIT), of_each(field_ids.NVLINK5_RECEIVE), quantities.counter_bytes),
-        _Way(of_each(field_ids.NVLINK_TRANSMIT), of_each(field_ids.NVLINK_RECEIVE), quantities.counter_bytes_of_kib),
+    together = _Way(
+        (Field(field_ids.NVLINK_TRANSMIT, ALL_LINKS),),
+        (Field(field_ids.NVLINK_RECEIVE, ALL_LINKS),),
+        quantities.counter_bytes_of_kib,
     )
+    fifth = _Way(of_each(field_ids.NVLINK5_TRANSMIT), of_each(field_ids.NVLINK5_RECEIVE), quantities.counter_bytes)
+    one_by_one = _Way(
+        of_each(field_ids.NVLINK_TRANSMIT), of_each(field_ids.NVLINK_RECEIVE), quantities.counter_bytes_of_kib
+    )
+    return (fifth, together, one_by_one) if is_nvlink_5(architecture) else (together, fifth, one_by_one)
 
 
 def _sum(values: FieldValues, fields: tuple[Field, ...], to_bytes: Callable[[float], int | None]) -> int | None:

@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GPU that has been found: its identity, and the readings it has. Replaced whole when it is found again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cached_property
 from typing import Final, Generic, TypeVar
 
 from gpufeed.errors import Denied, ParseError, SourceError, Unsupported
-from gpufeed.model.frame import InputStatus
 from gpufeed.parse.number import parse_count
 from gpufeed.sources.contract import Desk
 from gpufeed.sources.files import Tree
+from gpufeed.sources.nvml.c2c import C2cReadings
 from gpufeed.sources.nvml.device import Device
 from gpufeed.sources.nvml.events import EventReadings
 from gpufeed.sources.nvml.fast import FastReadings
 from gpufeed.sources.nvml.gpm import GpmReadings
 from gpufeed.sources.nvml.identity import read_identity
-from gpufeed.sources.nvml.nvlink import NvlinkReadings, count_links
+from gpufeed.sources.nvml.links import LinkReadings
+from gpufeed.sources.nvml.nvlink import LinkStates, NvlinkReadings, count_links
 from gpufeed.sources.nvml.processes import ProcessLists
+from gpufeed.sources.nvml.rare import RareReadings
 from gpufeed.sources.nvml.slow import SlowReadings
 
 T = TypeVar("T")
@@ -54,38 +57,18 @@ class OpenGpu:
 
     def __init__(self, device: Device, index: int, desk: Desk, driver_version: str | None) -> None:
         self.device = device
+        self._desk = desk
         sysfs = Tree(desk.config.sysfs, desk)
         self.identity = read_identity(device, index, lambda bus_id: _numa_node(sysfs, bus_id))
         self.fast = FastReadings(device, driver_version)
         self.slow = SlowReadings(device)
+        self.rare = RareReadings(device)
         self.processes = ProcessLists(device)
-        self.nvlink = Part(lambda: self._nvlink(desk))
-        self.gpm = Part(lambda: self._gpm(desk))
+        self.nvlink = Part(self._nvlink)
+        self.links = Part(self._link_readings)
+        self.c2c = Part(lambda: C2cReadings(device))
+        self.gpm = Part(self._gpm)
         self.events = Part(lambda: EventReadings(device, self.identity, desk.clock))
-
-    def inputs(self) -> Iterator[InputStatus]:
-        """What is known by now of what this GPU gives and does not give."""
-        fast = self.fast
-        if fast.is_known:
-            yield self._input("utilization", fast.utilization.refusal if fast.utilization.is_missing else None)
-            yield self._input("memory", fast.memory.refusal if fast.memory.is_missing else None)
-            yield self._input("power", fast.power.refusal if fast.power.is_missing else None)
-            yield self._input("energy", fast.energy.refusal if fast.energy.is_missing else None)
-            yield self._input("temperature", fast.temperature.refusal if fast.temperature.is_missing else None)
-            yield self._input("clocks", fast.sm_clock.refusal if fast.sm_clock.is_missing else None)
-            yield self._input("clock_events", _unless(fast.has_clock_events, "no clock-event counter answers"))
-            yield self._input("pcie_bytes", _unless(fast.has_pcie_bytes, "fields 197 and 198 do not answer"))
-        if self.processes.is_known:
-            yield self._input("processes", self.processes.refusal if self.processes.is_missing else None)
-        nvlink = self.nvlink.made
-        if nvlink is not None:
-            yield self._input("nvlink", _unless(nvlink.has_bytes, "no byte counter of the links answers"))
-        for name, part in (("nvlink", self.nvlink), ("gpm", self.gpm), ("xid", self.events)):
-            if part.refusal is not None:
-                yield self._input(name, part.refusal)
-        for name, made in (("gpm", self.gpm.made), ("xid", self.events.made)):
-            if made is not None:
-                yield self._input(name, None)
 
     def close(self) -> None:
         """Free what was allocated, as far as NVML lets it."""
@@ -96,31 +79,28 @@ class OpenGpu:
             except SourceError:
                 continue  # of a GPU that is gone nothing is left to free
 
-    def _nvlink(self, desk: Desk) -> NvlinkReadings:
+    def _nvlink(self) -> NvlinkReadings:
+        links, states = self._links
+        return NvlinkReadings(self.device, links, states, self.identity.architecture)
+
+    def _link_readings(self) -> LinkReadings:
+        links, states = self._links
+        return LinkReadings(self.device, self.identity.architecture, links, states)
+
+    @cached_property
+    def _links(self) -> tuple[int, LinkStates]:
+        """How many links there are, and their states, which both groups of links share."""
         links = self.identity.nvlink_links
         if links is None:
             links = count_links(self.device)  # it failed when the identity was read
         if not links:
             raise Unsupported("this board has no NVLink")
-        return NvlinkReadings(self.device, links, desk.clock, desk.config.slow_period_ns)
+        return links, LinkStates(self.device, links, self._desk.clock, self._desk.config.slow_period_ns)
 
-    def _gpm(self, desk: Desk) -> GpmReadings:
+    def _gpm(self) -> GpmReadings:
         if not self.identity.has_gpm:
             raise Unsupported(_NO_GPM)
-        return GpmReadings(self.device, desk.clock)
-
-    def _input(self, name: str, refusal: SourceError | None) -> InputStatus:
-        scope = self.identity.gpu.uuid
-        if refusal is None:
-            return InputStatus(name, scope, "available")
-        is_denied = isinstance(refusal, Denied)
-        return InputStatus(
-            name, scope, "denied" if is_denied else "unsupported", str(refusal), DEVICE_ACCESS if is_denied else ""
-        )
-
-
-def _unless(is_there: bool, reason: str) -> SourceError | None:  # noqa: FBT001  # the name says it
-    return None if is_there else Unsupported(reason)
+        return GpmReadings(self.device, self._desk.clock)
 
 
 def _numa_node(tree: Tree, bus_id: str) -> int | None:

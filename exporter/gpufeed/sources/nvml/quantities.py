@@ -20,6 +20,8 @@ _MAX_C: Final = 250.0
 _PERCENT: Final = 100.0
 _PERCENT_SLACK: Final = 1.0  # measured windows differ a little from the time they are divided by
 _MILLI: Final = 1000.0
+_BER_MANTISSA_SHIFT: Final = 8
+_NVLINK_VERSIONS: Final = {1: "1.0", 2: "2.0", 3: "2.2", 4: "3.0", 5: "3.1", 6: "4.0", 7: "5.0", 8: "6.0"}
 
 
 def count(raw: float) -> int | None:
@@ -81,6 +83,17 @@ def bytes_per_s_of_mbps(raw: float) -> float | None:
 def bytes_per_s_of_mib(raw: float) -> float | None:
     """MiB/s as bytes per second."""
     return _rate(raw * MEBIBYTE)
+
+
+def bit_error_ratio(raw: int) -> float:
+    """Mantissa × 10^-exponent, which NVML packs into twelve bits (NVML_NVLINK_ERROR_COUNTER_BER_GET)."""
+    mantissa, exponent = raw >> _BER_MANTISSA_SHIFT & 0xF, raw & 0xFF
+    return float(f"{mantissa}e-{exponent}")
+
+
+def nvlink_version(number: int) -> str | None:
+    """Version of the protocol by nvmlNvlinkVersion_t."""
+    return _NVLINK_VERSIONS.get(number)
 
 
 def _rate(bytes_per_s: float) -> float | None:

@@ -25,6 +25,7 @@ _GPU_GROUPS: Final[tuple[tuple[GroupName, CollectorName], ...]] = (
     (gpu_reader.NVLINK, "nvlink"),
     (gpu_reader.PROCESSES, "nvml"),
     (gpu_reader.SLOW, "nvml"),
+    (gpu_reader.LINKS, "nvlink"),
     (gpu_reader.RARE, "nvml"),
 )
 """In the order of reading where several are due."""
