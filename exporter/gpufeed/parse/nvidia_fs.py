@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpufeed.errors import ParseError
-from gpufeed.parse.number import parse_count
+from gpufeed.parse.number import MAX_COUNT, parse_count
 from gpufeed.parse.text import clean_text
 from gpufeed.units import MEBIBYTE
 
@@ -76,10 +76,12 @@ def _bytes(values: _Values, *spellings: tuple[str, str]) -> int | None:
     for key in spellings:
         mebibytes = values.get(key)
         if mebibytes is not None:
+            if mebibytes > MAX_COUNT // MEBIBYTE:
+                raise ParseError("MiB that can have been moved", str(mebibytes), _WHERE)
             return mebibytes * MEBIBYTE
     return None
 
 
 def _sum(values: _Values, *keys: tuple[str, str]) -> int | None:
     known = [value for key in keys if (value := values.get(key)) is not None]
-    return sum(known) if len(known) == len(keys) else None
+    return min(sum(known), MAX_COUNT) if len(known) == len(keys) else None

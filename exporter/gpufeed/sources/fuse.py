@@ -28,6 +28,7 @@ from gpufeed.sources.storage_scan import (
     report,
     scan_plan,
 )
+from gpufeed.sources.summing import total
 
 CONNECTIONS: Final = "fs/fuse/connections"
 ALL: Final = StorageKey("fuse", "connections")
@@ -100,7 +101,7 @@ class FuseScan:
         for target in targets:
             connections = Connections(target.name, tuple(map(_number, target.mounts)))
             try:
-                waiting(self._tree, connections)
+                requests(self._tree, connections)
             except (SourceError, ParseError) as error:
                 found.append(_unseen(target, error))
                 gathering.fail(target.name, error)
@@ -127,7 +128,7 @@ class FuseReader:
         gathering = Gathering(self._statuses)
         for connections in self._spec.connections:
             try:
-                inflight = waiting(self._tree, connections)
+                inflight = requests(self._tree, connections)
             except (SourceError, ParseError) as error:
                 gathering.fail(connections.target, error)
             else:
@@ -139,15 +140,16 @@ class FuseReader:
         """Nothing is held."""
 
 
-def waiting(tree: Tree, connections: Connections) -> int:
+def requests(tree: Tree, connections: Connections) -> int:
     """Requests that the daemon has not answered. Raises SourceError, ParseError."""
     counts = [
         parse_count(tree.attribute(f"{CONNECTIONS}/{number}/waiting"), f"fuse {number}")
         for number in connections.numbers
     ]
-    if None in counts:
+    waiting = total(counts)
+    if waiting is None:
         raise ParseError("a count", "nothing", f"fuse {connections.target}")
-    return sum(count for count in counts if count is not None)
+    return waiting
 
 
 def _is_storage(fstype: str) -> bool:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPFS (Spectrum Scale), off unless asked for: only a process of IBM's can ask the client, and it has to be root's."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpufeed.errors import Absent, Denied, SourceError
@@ -13,6 +13,7 @@ from gpufeed.parse.mmpmon import REQUEST, GpfsIo, parse_mmpmon
 from gpufeed.sources.contract import Desk, Group, LanePlan, NoSpec, Outcome
 from gpufeed.sources.gathering import Gathering, Statuses, state_of
 from gpufeed.sources.mmpmon import Mmpmon
+from gpufeed.sources.summing import by_name, total
 
 SLOW: Final = GroupName("gpfs.slow")
 COMMAND: Final = "usr/lpp/mmfs/bin/mmpmon"
@@ -82,28 +83,29 @@ def _missing(error: SourceError) -> InputStatus:
             return InputStatus("gpfs", "", state_of(error), str(error))
 
 
-def _counters(name: str, rows: Iterable[GpfsIo]) -> StorageCounters:
+def _counters(name: str, rows: Sequence[GpfsIo]) -> StorageCounters:
     """The client's view: what its own cache answered is among the bytes. File systems of one name are added up."""
-    read_bytes = sum(row.read_bytes for row in rows)
-    reads, writes = sum(row.reads for row in rows), sum(row.writes for row in rows)
+    read_bytes = total(row.read_bytes for row in rows)
     return StorageCounters(
         storage=StorageKey("gpfs", name),
         read_bytes=read_bytes,
-        write_bytes=sum(row.write_bytes for row in rows),
+        write_bytes=total(row.write_bytes for row in rows),
         application_read_bytes=read_bytes,
-        reads=reads,
-        writes=writes,
-        operations={
-            "read": reads,
-            "write": writes,
-            "open": sum(row.opens for row in rows),
-            "close": sum(row.closes for row in rows),
-            "readdir": sum(row.directory_reads for row in rows),
-            "inode_update": sum(row.inode_updates for row in rows),
-        },
+        reads=total(row.reads for row in rows),
+        writes=total(row.writes for row in rows),
+        operations=by_name(pair for row in rows for pair in _operations(row)),
     )
 
 
-def _info(name: str, rows: Iterable[GpfsIo]) -> StorageInfo:
+def _operations(row: GpfsIo) -> Iterator[tuple[str, int]]:
+    yield "read", row.reads
+    yield "write", row.writes
+    yield "open", row.opens
+    yield "close", row.closes
+    yield "readdir", row.directory_reads
+    yield "inode_update", row.inode_updates
+
+
+def _info(name: str, rows: Sequence[GpfsIo]) -> StorageInfo:
     cluster = ", ".join(dict.fromkeys(row.cluster for row in rows if row.cluster))
     return StorageInfo(storage=StorageKey("gpfs", name), source=cluster, fstype=_FSTYPE)

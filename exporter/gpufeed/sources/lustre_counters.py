@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 from gpufeed.model.ids import StorageKey
 from gpufeed.model.storage import StorageCounters
 from gpufeed.parse.lustre import LustreStats
+from gpufeed.sources.summing import by_name, total
 
 N = TypeVar("N", int, float)
 Direction = Literal["read", "write"]
@@ -30,7 +31,7 @@ def counters_of(file_system: str, clients: Sequence[LustreClient]) -> StorageCou
     """The counters of a file system, summed over its mounts."""
 
     def over(value: Callable[[LustreClient], N | None]) -> N | None:
-        return _sum(map(value, clients))
+        return total(map(value, clients))
 
     return StorageCounters(
         storage=StorageKey("lustre", file_system),
@@ -41,8 +42,8 @@ def counters_of(file_system: str, clients: Sequence[LustreClient]) -> StorageCou
         writes=over(lambda client: _calls(client.llite, "write")),
         read_s=over(lambda client: _took_s(client.llite, "read")),
         write_s=over(lambda client: _took_s(client.llite, "write")),
-        operations=_by_name(pair for client in clients for pair in _operations(client.llite)),
-        operation_s=_by_name(
+        operations=by_name(pair for client in clients for pair in _operations(client.llite)),
+        operation_s=by_name(
             (name, counter.total_s)
             for client in clients
             for name, counter in client.llite.operations.items()
@@ -53,7 +54,7 @@ def counters_of(file_system: str, clients: Sequence[LustreClient]) -> StorageCou
 
 def _server_bytes(client: LustreClient, direction: Direction) -> int | None:
     if client.osc:
-        return _sum(osc.transferred(f"{direction}_bytes") for osc in client.osc)
+        return total(osc.transferred(f"{direction}_bytes") for osc in client.osc)
     if not client.llite.counters.keys().isdisjoint(("osc_read", "osc_write")):
         return client.llite.transferred(f"osc_{direction}")
     return client.llite.transferred(f"{direction}_bytes")
@@ -79,17 +80,3 @@ def _operations(llite: LustreStats) -> Iterable[tuple[str, int]]:
         if moved is not None:
             counted.setdefault(direction, moved.samples)
     return counted.items()
-
-
-def _sum(values: Iterable[N | None]) -> N | None:
-    """None where any part is not known: a sum that loses a part looks like a counter that was reset."""
-    known = list(values)
-    present = [value for value in known if value is not None]
-    return sum(present) if len(present) == len(known) else None
-
-
-def _by_name(values: Iterable[tuple[str, N]]) -> dict[str, N]:
-    total: dict[str, N] = {}
-    for name, value in values:
-        total[name] = total[name] + value if name in total else value
-    return total
