@@ -59,6 +59,7 @@ class Activity:
     reasons: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     """Clock-event reason → share of time it holds."""
     host: HostShare = HostShare()
+    fabric_lost: float = 0.0  # packets per second that have to be sent again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

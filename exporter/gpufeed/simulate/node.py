@@ -10,6 +10,7 @@ from gpufeed.simulate.activity import Scenario
 from gpufeed.simulate.block import BlockWriter, Header
 from gpufeed.simulate.faults import Fault, encode
 from gpufeed.simulate.hardware import GpuModel
+from gpufeed.simulate.layout import DEFAULT, Layout
 from gpufeed.simulate.trees import Trees
 from gpufeed.simulate.truth import NodeTruth
 
@@ -17,8 +18,11 @@ from gpufeed.simulate.truth import NodeTruth
 class DiskNode:
     """The truth and what is written of it. Whoever owns it says how time passes."""
 
-    def __init__(self, truth: NodeTruth, root: Path, block_path: Path, *, period_ns: int) -> None:
+    def __init__(
+        self, truth: NodeTruth, root: Path, block_path: Path, *, period_ns: int, layout: Layout = DEFAULT
+    ) -> None:
         self.truth = truth
+        self.layout = layout  # until the trees are first asked for
         self._root = root
         # the block takes its name with its first content: where it is, it can be read
         self._block_path = block_path
@@ -58,7 +62,7 @@ class DiskNode:
     @cached_property
     def trees(self) -> Trees:
         """The trees; what of them does not change is written when they are first asked for."""
-        return Trees(self._root, self.truth)
+        return Trees(self._root, self.truth, self.layout)
 
     def close(self) -> None:
         """Let go of the block; its file stays."""

@@ -15,6 +15,7 @@ import msgspec
 from gpufeed.clock import Clock, SystemClock
 from gpufeed.simulate.faults import Fault, decode
 from gpufeed.simulate.hardware import MAX_GPUS, MODELS
+from gpufeed.simulate.layout import LAYOUTS
 from gpufeed.simulate.node import DiskNode, make_truth
 from gpufeed.simulate.scenarios import SCENARIOS
 
@@ -34,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ending = _Ending(options.lifeline)
     truth = make_truth(SCENARIOS[options.scenario], MODELS[options.model], options.gpus, options.driver_version)
     options.root.mkdir(parents=True, exist_ok=True)
-    node = DiskNode(truth, options.root, options.truth, period_ns=BLOCK_PERIOD_NS)
+    layout = LAYOUTS[options.layout]
+    node = DiskNode(truth, options.root, options.truth, period_ns=BLOCK_PERIOD_NS, layout=layout)
     try:
         _live(node, options.root / FAULTS_FILE, SystemClock(), ending)
     finally:
@@ -109,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--scenario", choices=sorted(SCENARIOS), default="healthy")
     parser.add_argument("--model", choices=sorted(MODELS), default="h100")
     parser.add_argument("--gpus", type=int, choices=range(1, MAX_GPUS + 1), default=8, metavar=f"1-{MAX_GPUS}")
+    parser.add_argument("--layout", choices=sorted(LAYOUTS), default="slurm", help="how the node is built and run")
     parser.add_argument("--driver-version", default=None, help="default: the scenario's")
     parser.add_argument("--lifeline", type=int, default=None, help="descriptor at whose end to end")
     return parser

@@ -13,6 +13,7 @@ from gpufeed.simulate.block import INTS
 from gpufeed.simulate.clock import SteppedClock
 from gpufeed.simulate.faults import Fault
 from gpufeed.simulate.hardware import MODELS
+from gpufeed.simulate.layout import Layout
 from gpufeed.simulate.node import DiskNode, make_truth, probe_config
 from gpufeed.simulate.nvml.face import Face, install, uninstall
 from gpufeed.simulate.scenarios import SCENARIOS
@@ -61,6 +62,15 @@ class SteppedNode:
         self._node.close()
         if errors and error is None:
             raise errors[0]
+
+    @property
+    def layout(self) -> Layout:
+        """How the node is built and run; to be set before it is entered."""
+        return self._node.layout
+
+    @layout.setter
+    def layout(self, layout: Layout) -> None:
+        self._node.layout = layout
 
     @property
     def face(self) -> Face:

@@ -3,6 +3,7 @@
 
 from pathlib import Path
 
+from gpufeed.simulate.layout import DEFAULT, Layout
 from gpufeed.simulate.trees.infiniband import write_counters, write_devices
 from gpufeed.simulate.trees.kernel import write_identity, write_kernel
 from gpufeed.simulate.trees.network import write_interfaces, write_statistics
@@ -19,11 +20,11 @@ __all__ = ["Trees"]
 class Trees:
     """Keeps the files below `root` as the truth says. What does not change is written once, here."""
 
-    def __init__(self, root: Path, truth: NodeTruth) -> None:
+    def __init__(self, root: Path, truth: NodeTruth, layout: Layout = DEFAULT) -> None:
         self._truth = truth
         self._tree = TreeWriter(root)
-        self._tasks = TaskTree(self._tree)
         boards = [gpu.board for gpu in truth.gpus]
+        self._tasks = TaskTree(self._tree, boards, layout)
         write_identity(self._tree, truth)
         write_pci(self._tree, boards)
         write_devices(self._tree, boards)

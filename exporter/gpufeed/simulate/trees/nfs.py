@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpufeed.simulate.hardware import Board
 from gpufeed.simulate.levels import NFS_READ_BYTES
+from gpufeed.simulate.trees.placement import container_name, pod_uid
 from gpufeed.simulate.trees.writer import TreeWriter
 from gpufeed.simulate.truth import GpuTruth
 
@@ -23,6 +25,7 @@ _LOCAL_MOUNTS: Final = (
     ("proc", "/proc", "proc", "22 27 0:21 / /proc rw,nosuid,nodev,noexec,relatime - proc proc rw"),
     ("sysfs", "/sys", "sysfs", "23 27 0:22 / /sys rw,nosuid,nodev,noexec,relatime - sysfs sysfs rw"),
     ("/dev/mapper/root", "/", "ext4", "27 1 253:0 / / rw,relatime shared:1 - ext4 /dev/mapper/root rw"),
+    ("/dev/nvme0n1p1", "/scratch", "ext4", "28 27 259:1 / /scratch rw,relatime - ext4 /dev/nvme0n1p1 rw"),
     ("cgroup2", "/sys/fs/cgroup", "cgroup2",
      "30 23 0:27 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime - cgroup2 cgroup2 rw"),
     ("nfsd", "/proc/fs/nfsd", "nfsd", "31 22 0:28 / /proc/fs/nfsd rw,relatime - nfsd nfsd rw"),
@@ -54,14 +57,33 @@ _OPTIONS: Final = (
 
 def write_mounts(tree: TreeWriter) -> None:
     """What does not change."""
-    lines = [line for *_, line in _LOCAL_MOUNTS]
-    lines += [
-        f"{mount.number} 27 {mount.superblock} / {mount.point} rw,relatime shared:{mount.number} - "
-        f"nfs4 {mount.source} {_OPTIONS},addr=10.1.0.2"
-        for mount in _MOUNTS
-    ]
     for process in ("self", "1"):
-        tree.write(f"proc/{process}/mountinfo", "\n".join(lines) + "\n")
+        tree.write(f"proc/{process}/mountinfo", mount_table(None))
+
+
+def mount_table(container_of: Board | None) -> str:
+    """Of the node; or of the container that a GPU is given to, where the data set is mounted elsewhere."""
+    if container_of is None:
+        lines = [line for *_, line in _LOCAL_MOUNTS]
+        lines += [_line(mount, mount.point) for mount in _MOUNTS]
+    else:
+        pod = f"/var/lib/kubelet/pods/{pod_uid(container_of)}"
+        files = f"{pod}/containers/{container_name(container_of)}/{container_of.index:08x}"
+        lines = [
+            "1350 1279 0:155 / / rw,relatime - overlay overlay rw",
+            f"1357 1350 253:0 {pod}/etc-hosts /etc/hosts rw,relatime - ext4 /dev/mapper/root rw",
+            f"1358 1350 253:0 {files} /dev/termination-log rw,relatime - ext4 /dev/mapper/root rw",
+            "1359 1350 259:1 / /scratch rw,relatime - ext4 /dev/nvme0n1p1 rw",
+            _line(_MOUNTS[0], "/mnt/dataset"),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _line(mount: Mount, point: str) -> str:
+    return (
+        f"{mount.number} 27 {mount.superblock} / {point} rw,relatime shared:{mount.number} - "
+        f"nfs4 {mount.source} {_OPTIONS},addr=10.1.0.2"
+    )
 
 
 def write_mountstats(tree: TreeWriter, gpus: Sequence[GpuTruth], age_s: float) -> None:

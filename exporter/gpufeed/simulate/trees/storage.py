@@ -56,6 +56,11 @@ def write_disks(tree: TreeWriter) -> None:
             tree.link(f"{disk.path}/slaves/{slave}", path)
             tree.link(f"{path}/holders/{disk.name}", disk.path)
         tree.link(f"sys/block/{disk.name}", disk.path)
+        tree.link(f"sys/dev/block/{major}:{minor}", disk.path)
+    for disk in (disk for disk in _DISKS if not disk.path):
+        path = f"{_NVME}/nvme0/nvme0n1/{disk.name}"
+        tree.write(f"{path}/partition", "1\n")
+        tree.link(f"sys/dev/block/{disk.number[0]}:{disk.number[1]}", path)
 
 
 def write_diskstats(tree: TreeWriter, gpus: Sequence[GpuTruth]) -> None:

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that hold GPUs and their data loaders: /proc/PID, and the cgroup that Slurm puts each rank in."""
+"""Processes that hold GPUs and their data loaders: /proc/PID, and the cgroup that a scheduler puts each rank in."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from gpufeed.simulate.activity import LOADERS
+from gpufeed.simulate.hardware import Board
+from gpufeed.simulate.layout import Layout
 from gpufeed.simulate.trees.kernel import TICKS_PER_S, pressure
+from gpufeed.simulate.trees.nfs import mount_table
+from gpufeed.simulate.trees.placement import USER_ID, placement_of
 from gpufeed.simulate.trees.writer import TreeWriter
 from gpufeed.simulate.truth import GpuTruth, NodeTruth
 
-JOB_ID: Final = 4242
-JOB_CGROUP: Final = f"/system.slice/slurmstepd.scope/job_{JOB_ID}"
-
 _STEP_PID: Final = 3990
-_USER_ID: Final = 1000
 _MASK_BITS: Final = 32
 _HELPERS: Final = ("cuda-EvtHandlr", "pt_autograd_0")
 _STATE_WORDS: Final = {"R": "running", "S": "sleeping", "D": "disk sleep"}
@@ -35,17 +35,16 @@ class Task:
     threads: int = 1
 
 
-def cgroup_of(gpu: GpuTruth) -> str:
-    """Of the rank that uses a GPU."""
-    return f"{JOB_CGROUP}/step_0/user/task_{gpu.board.index}"
-
-
 class TaskTree:
     """Remembers which ranks have processes, to take their directories away when they end."""
 
-    def __init__(self, tree: TreeWriter) -> None:
+    def __init__(self, tree: TreeWriter, boards: Sequence[Board], layout: Layout) -> None:
         self._tree = tree
+        self._boards = boards
+        self._layout = layout
+        self._placement = placement_of(layout.scheduler)
         self._ranks: dict[int, tuple[int, ...]] = {}
+        self._placement.write(tree, boards)
 
     def write(self, truth: NodeTruth) -> None:
         """Processes as they are now."""
@@ -54,8 +53,9 @@ class TaskTree:
                 self._write_rank(gpu, truth.host.cpus)
             elif gpu.board.index in self._ranks:
                 self._end_rank(gpu)
-        if self._ranks:
-            self._write_pressure(JOB_CGROUP, truth.gpus)
+        parent = self._placement.parent()
+        if self._ranks and parent is not None:
+            self._write_usage(parent, truth.gpus)
 
     def _write_rank(self, gpu: GpuTruth, cpus: int) -> None:
         tasks = list(_tasks(gpu))
@@ -65,10 +65,11 @@ class TaskTree:
             self._tree.write(f"proc/{task.process}/task/{task.number}/comm", f"{task.name}\n")
             if task.number == task.process:
                 self._write_process(task, tasks, gpu, cpus)
-        cgroup = cgroup_of(gpu)
-        self._tree.write(f"sys/fs/cgroup{cgroup}/cgroup.procs", "".join(f"{pid}\n" for pid in processes))
-        self._write_pressure(cgroup, [gpu])
         self._ranks[gpu.board.index] = processes
+        cgroup = self._placement.cgroup(gpu.board)
+        together = [pid for rank in self._together(cgroup) for pid in self._ranks[rank]]
+        self._tree.write(f"{self._directory(cgroup)}/cgroup.procs", "".join(f"{pid}\n" for pid in together))
+        self._write_usage(cgroup, [gpu])
 
     def _write_process(self, main: Task, tasks: Sequence[Task], gpu: GpuTruth, cpus: int) -> None:
         own = [task for task in tasks if task.process == main.process]
@@ -80,28 +81,58 @@ class TaskTree:
         )  # fmt: skip
         self._tree.write(f"{path}/stat", _stat_line(whole))
         self._tree.write(f"{path}/comm", f"{main.name}\n")
-        self._tree.write(f"{path}/cgroup", f"0::{cgroup_of(gpu)}\n")
+        self._tree.write(f"{path}/cgroup", self._placement.lines(gpu.board))
+        self._write_view(path, main, gpu)
         self._tree.write(f"{path}/status", _status(whole, gpu.board.index, cpus))
         self._tree.write(f"{path}/task/{main.number}/children", "".join(f"{child} " for child in children))
 
-    def _write_pressure(self, cgroup: str, gpus: Sequence[GpuTruth]) -> None:
+    def _write_view(self, path: str, main: Task, gpu: GpuTruth) -> None:
+        """What the process sees and has open, as far as that is shown."""
+        is_contained = self._layout.scheduler == "kubernetes"
+        self._tree.write(f"{path}/mountinfo", mount_table(gpu.board if is_contained else None))
+        if not self._layout.shows_processes:
+            self._tree.make_directory(f"{path}/ns")
+            return
+        self._tree.write(f"{path}/environ", self._placement.variables(self._boards))
+        space = gpu.board.index if is_contained else 0
+        self._tree.point(f"{path}/ns/mnt", f"mnt:[{4_026_531_841 + space}]")
+        data = "/mnt/dataset" if is_contained else "/data"
+        files = ["/dev/null", f"pipe:[{main.number}]", "/usr/lib/python3/os.py"]
+        files += [f"{data}/shard-{main.number}.tar"] if main.parent == gpu.pid else ["/scratch/log.txt"]
+        for number, file in enumerate(files):
+            self._tree.point(f"{path}/fd/{number}", file)
+
+    def _together(self, cgroup: str) -> list[int]:
+        """Ranks that are in one cgroup."""
+        return [rank for rank in self._ranks if self._placement.cgroup(self._boards[rank]) == cgroup]
+
+    def _directory(self, cgroup: str) -> str:
+        return f"sys/fs/cgroup{self._placement.mounted()}{cgroup}"
+
+    def _write_usage(self, cgroup: str, gpus: Sequence[GpuTruth]) -> None:
         def most(name: str) -> float:
             return max(gpu.host_total(name) for gpu in gpus)
 
         def least(name: str) -> float:
             return min(gpu.host_total(name) for gpu in gpus)
 
-        path = f"sys/fs/cgroup{cgroup}"
+        path = self._directory(cgroup)
         cpu_us = int(sum(gpu.host_total("trainer_cpu_s") + gpu.host_total("loader_cpu_s") for gpu in gpus) * 1e6)
+        if not self._layout.has_unified_cgroups:
+            return
+        self._tree.write(f"{path}/cpu.stat", f"usage_usec {cpu_us}\nuser_usec {cpu_us}\nsystem_usec 0\n")
+        if not self._layout.has_pressure:
+            return
         self._tree.write(f"{path}/io.pressure", pressure(most("io_waiting_s"), least("io_stalled_s")))
         self._tree.write(f"{path}/memory.pressure", pressure(most("memory_waiting_s"), least("memory_stalled_s")))
         self._tree.write(f"{path}/cpu.pressure", pressure(most("cpu_waiting_s"), 0.0))
-        self._tree.write(f"{path}/cpu.stat", f"usage_usec {cpu_us}\nuser_usec {cpu_us}\nsystem_usec 0\n")
 
     def _end_rank(self, gpu: GpuTruth) -> None:
         for process in self._ranks.pop(gpu.board.index):
             self._tree.remove_directory(f"proc/{process}")
-        self._tree.remove_directory(f"sys/fs/cgroup{cgroup_of(gpu)}")
+        cgroup = self._placement.cgroup(gpu.board)
+        if not self._together(cgroup):
+            self._tree.remove_directory(self._directory(cgroup))
 
 
 def _tasks(gpu: GpuTruth) -> Iterator[Task]:
@@ -135,8 +166,8 @@ def _status(task: Task, gpu: int, cpus: int) -> str:
     return (
         f"Name:\t{task.name}\nUmask:\t0022\nState:\t{task.state} ({_STATE_WORDS[task.state]})\n"
         f"Tgid:\t{task.process}\nNgid:\t0\nPid:\t{task.number}\nPPid:\t{task.parent}\nTracerPid:\t0\n"
-        f"Uid:\t{_USER_ID}\t{_USER_ID}\t{_USER_ID}\t{_USER_ID}\n"
-        f"Gid:\t{_USER_ID}\t{_USER_ID}\t{_USER_ID}\t{_USER_ID}\n"
+        f"Uid:\t{USER_ID}\t{USER_ID}\t{USER_ID}\t{USER_ID}\n"
+        f"Gid:\t{USER_ID}\t{USER_ID}\t{USER_ID}\t{USER_ID}\n"
         f"VmRSS:\t 6291456 kB\nThreads:\t{task.threads}\n"
         f"Cpus_allowed:\t{_mask(range(first, first + LOADERS), cpus)}\n"
         f"Cpus_allowed_list:\t{first}-{first + LOADERS - 1}\n"

@@ -61,6 +61,13 @@ class TreeWriter:
             above, _, name = target.rpartition("/")
             full.symlink_to(f"{os.path.relpath(self._root / above, full.parent)}/{name}")
 
+    def point(self, path: str, text: str) -> None:
+        """Let a symbolic link stand at `path` that says `text`, whether or not anything is there: links of procfs."""
+        full = self._root / path
+        self.make_directory(path.rpartition("/")[0])
+        if not full.is_symlink():
+            full.symlink_to(text)
+
     def remove_directory(self, path: str) -> None:
         """Let nothing be below `path`, nor itself."""
         shutil.rmtree(self._root / path, ignore_errors=True)
