@@ -89,6 +89,12 @@ def test_where_it_is_not_certain_a_client_has_its_own_name(bench: HostBench) -> 
     assert (status.state, "/a: counted by client" in status.reason) == ("available", True)
 
 
+def test_without_cephfs_there_is_nothing_and_nothing_is_wrong(bench: HostBench) -> None:
+    outcome = scan(bench, SOURCE)
+    assert (outcome.samples, outcome.failures, outcome.lanes) == ((), (), ())
+    assert statuses(outcome)["ceph", ""].state == "absent"
+
+
 def test_block_devices_of_ceph_are_no_file_systems(bench: HostBench) -> None:
     bench.write(path(A, 7, "osdc"), "REQUESTS 0\n")
     bench.write("sys/kernel/debug/ceph/other/metrics", SUMS)

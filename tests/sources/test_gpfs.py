@@ -198,11 +198,16 @@ def test_a_process_that_ended_by_itself_makes_room_for_the_next(
 
 
 def test_nothing_is_left_open_and_nothing_of_ours_is_inherited(asked: HostBench) -> None:
-    install(asked, f"ls /proc/$$/fd > {asked.root}/fds\nenv > {asked.root}/env\n{saying()}")
-    before = open_files()
-    look(asked)
-    assert open_files() == before
-    assert set((asked.root / "fds").read_text(encoding="ascii").split()) <= {"0", "1", "2", "10"}  # the shell's own: 10
+    install(asked, f"ls -l /proc/$$/fd > {asked.root}/fds\nenv > {asked.root}/env\n{saying()}")
+    asked.write("secret", "")
+    with (asked.root / "secret").open(encoding="ascii") as secret:
+        os.set_inheritable(secret.fileno(), True)
+        before = open_files()
+        look(asked)
+        assert open_files() == before
+    told = (asked.root / "fds").read_text(encoding="utf-8")
+    assert "pipe:" in told
+    assert "secret" not in told
     names = {line.partition("=")[0] for line in (asked.root / "env").read_text(encoding="ascii").splitlines()}
     assert names <= {"PATH", "LC_ALL", "PWD", "SHLVL", "_", "OLDPWD"}
 

@@ -10,7 +10,7 @@ import os
 import select
 import signal
 import subprocess
-from typing import IO, Final
+from typing import IO, Final, cast
 
 from gpufeed.errors import Broken, Denied, SourceError
 from gpufeed.parse.text import clean_text
@@ -71,7 +71,7 @@ class Mmpmon:
     def _talk(self, process: subprocess.Popen[bytes], request: bytes) -> bytes:
         """Everything it says until it closes its output."""
         until_ns = self._desk.clock.monotonic_ns() + self._within_ns
-        with _piped(process.stdin) as question, _piped(process.stdout) as output:
+        with cast("IO[bytes]", process.stdin) as question, cast("IO[bytes]", process.stdout) as output:
             with contextlib.suppress(BrokenPipeError):
                 question.write(request + b"\n")
             question.close()
@@ -108,9 +108,3 @@ class Mmpmon:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_END_WITHIN_S)
         self._left = process if process.poll() is None else None
-
-
-def _piped(stream: IO[bytes] | None) -> IO[bytes]:
-    if stream is None:
-        raise TypeError("a pipe was asked for")
-    return stream
