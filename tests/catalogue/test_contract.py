@@ -28,15 +28,21 @@ PROMISED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "gpu_tracked_seconds_total": ("counter", S, "m"),
     "gpu_utilization_ratio": ("gauge", G, "d"),
     "gpu_memory_utilization_ratio": ("gauge", G, "d"),
+    "gpu_encoder_utilization_ratio": ("gauge", G, "f"),
+    "gpu_decoder_utilization_ratio": ("gauge", G, "f"),
     "gpu_memory_total_bytes": ("gauge", S, "m"),
     "gpu_memory_used_bytes": ("gauge", S, "m"),
     "gpu_memory_reserved_bytes": ("gauge", S, "f"),
     "gpu_memory_free_bytes": ("gauge", S, "f"),
+    "gpu_bar1_total_bytes": ("gauge", S, "f"),
+    "gpu_bar1_used_bytes": ("gauge", S, "f"),
     "gpu_power_watts": ("gauge", G, "m"),
     "gpu_power_instant_watts": ("gauge", G, "f"),
     "gpu_power_limit_watts": ("gauge", (*G, "limit"), "d"),
     "gpu_energy_joules_total": ("counter", G, "m"),
     "gpu_temperature_celsius": ("gauge", (*G, "sensor"), "m"),
+    "gpu_temperature_limit_celsius": ("gauge", (*G, "limit"), "f"),
+    "gpu_temperature_margin_celsius": ("gauge", G, "d"),
     "gpu_clock_hertz": ("gauge", (*G, "domain"), "d"),
     "gpu_clock_max_hertz": ("gauge", (*G, "domain"), "d"),
     "gpu_clock_event_seconds_total": ("counter", (*G, "reason"), "d"),
@@ -52,9 +58,25 @@ PROMISED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "gpu_pcie_link_generation_max": ("gauge", G, "f"),
     "gpu_pcie_link_width_max": ("gauge", G, "f"),
     "gpu_pcie_replays_total": ("counter", G, "d"),
+    "gpu_pcie_errors_total": ("counter", (*G, "type"), "f"),
+    "gpu_performance_state": ("gauge", G, "f"),
     "gpu_persistence_enabled": ("gauge", G, "d"),
     "gpu_ecc_enabled": ("gauge", G, "d"),
     "gpu_mig_enabled": ("gauge", G, "d"),
+    "gpu_compute_mode": ("gauge", G, "f"),
+    "gpu_ecc_volatile_errors_total": ("counter", (*G, "type"), "d"),
+    "gpu_ecc_aggregate_errors_total": ("counter", (*G, "type"), "d"),
+    "gpu_ecc_volatile_location_errors_total": ("counter", (*G, "type", "location"), "f"),
+    "gpu_ecc_aggregate_location_errors_total": ("counter", (*G, "type", "location"), "f"),
+    "gpu_sram_ecc_threshold_exceeded": ("gauge", G, "d"),
+    "gpu_remapped_rows_total": ("counter", (*G, "cause"), "d"),
+    "gpu_row_remap_pending": ("gauge", G, "d"),
+    "gpu_row_remap_failed": ("gauge", G, "d"),
+    "gpu_row_remap_banks": ("gauge", (*G, "availability"), "f"),
+    "gpu_retired_pages": ("gauge", (*G, "cause"), "d"),
+    "gpu_retired_pages_pending": ("gauge", G, "d"),
+    "gpu_fabric_state": ("gauge", (*G, "state"), "d"),
+    "gpu_fabric_health": ("gauge", (*G, "aspect"), "f"),
     "gpu_recovery_action": ("gauge", (*G, "action"), "d"),
     "gpu_xid_class_errors_total": ("counter", (*G, "class"), "m"),
     "gpu_xid_errors_total": ("counter", (*G, "xid"), "d"),
@@ -66,6 +88,14 @@ PROMISED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "nvlink_transmit_bytes_total": ("counter", G, "m"),
     "nvlink_links": ("gauge", G, "m"),
     "nvlink_links_up": ("gauge", G, "m"),
+    "nvlink_errors_total": ("counter", (*G, "type"), "d"),
+    "nvlink_up": ("gauge", (*G, "link"), "d"),
+    "nvlink_link_receive_bytes_total": ("counter", (*G, "link"), "f"),
+    "nvlink_link_transmit_bytes_total": ("counter", (*G, "link"), "f"),
+    "nvlink_link_errors_total": ("counter", (*G, "link", "type"), "d"),
+    "nvlink_speed_bytes_per_second": ("gauge", (*G, "link"), "f"),
+    "nvlink_bit_error_ratio": ("gauge", (*G, "link", "type"), "f"),
+    "nvlink_info": ("info", (*G, "link", "version", "remote_type", "remote_pci_bus_id"), "f"),
     "ib_info": (
         "info", ("device", "board_id", "firmware", "hca_type", "node_guid", "pci_bus_id", "numa_node"), "d",
     ),
@@ -151,7 +181,8 @@ PROMISED: dict[str, tuple[str, tuple[str, ...], str]] = {
 
 BEYOND_THE_PROMISE = {
     "lane_busy_seconds_total", "probe_cpu_seconds_total", "probe_resident_memory_bytes", "probe_nvml_calls_total",
-    "probe_field_values_total", "probe_file_reads_total",
+    "probe_field_values_total", "probe_file_reads_total", "gpu_temperature_limit_margin_celsius", "gpu_c2c_links",
+    "gpu_c2c_links_up", "gpu_c2c_speed_bytes_per_second", "gpu_c2c_errors_total",
 }  # fmt: skip
 
 STANDARD_OF_A_PROCESS = {
@@ -210,7 +241,9 @@ def test_a_row_of_storage_belongs_to_the_collector_of_its_kind() -> None:
 def test_state_health_and_xids_are_never_shed() -> None:
     kept = ("gpu_state", "gpu_tracked", "_health", "xid", "gpu_up", "lane_stuck", "gpus_", "nvlink_", "_info")
     for definition in METRICS.values():
-        if definition.sheds and definition.sheds != "mount":
+        if definition.sheds == "link":
+            assert "link" in definition.labels, definition.name
+        elif definition.sheds and definition.sheds != "mount":
             assert not any(word in definition.name for word in kept), definition.name
             assert definition.profile != "minimal", definition.name
     assert METRICS["gpufeed_storage_health"].sheds == ""

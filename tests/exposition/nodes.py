@@ -5,6 +5,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from gpufeed.model.fabric import IbCounters, IbDevice, IbErrors, IbPort
 from gpufeed.model.frame import FrameTime, InputStatus, LaneStatus, ProbeCost
 from gpufeed.model.gpu import (
@@ -17,9 +19,11 @@ from gpufeed.model.gpu import (
     GpuSlow,
     NvlinkTotals,
 )
+from gpufeed.model.gpu_errors import GpuErrorDetail, GpuErrors
 from gpufeed.model.host import HostCpu, HostMemory, NodeInfo, Pressure
 from gpufeed.model.ids import COLLECTORS, CollectorName, GpuKey, GpuUuid, GroupName, IbPortKey, LaneId, StorageKey
 from gpufeed.model.network import NetCounters, NetDirection, NetEvents, NetInterface
+from gpufeed.model.nvlink import NvlinkLink, NvlinkLinks
 from gpufeed.model.sample import Sample
 from gpufeed.model.state import (
     CAUSES,
@@ -57,6 +61,14 @@ NET_EVENTS = (
     "rx_pcs_symbol_err_phy", "rx_pause_ctrl_phy", "tx_pause_ctrl_phy", "tx_pause_storm_warning_events",
     "tx_pause_storm_error_events", "outbound_pci_stalled_rd_events", "outbound_pci_stalled_wr_events",
     "rx_corrected_bits_phy", "outbound_pci_buffer_overflow", "rx_prio3_pause", "rx_prio3_pause_transition",
+)  # fmt: skip
+FABRIC_TROUBLES = (
+    "degraded_bandwidth", "route_recovery", "route_unhealthy", "access_timeout_recovery", "incorrect_configuration",
+    "partition_not_assigned", "manager_disconnected",
+)  # fmt: skip
+PCIE_ERRORS = (
+    "l0_to_recovery", "correctable", "naks_received", "receiver", "bad_tlp", "naks_sent", "bad_dllp", "non_fatal",
+    "fatal", "unsupported_request", "lcrc", "lane",
 )  # fmt: skip
 NFS_OPERATIONS = ("READ", "WRITE", "GETATTR", "LOOKUP", "OPEN", "CLOSE", "ACCESS", "READDIR", "COMMIT", "RENAME")
 
@@ -127,6 +139,11 @@ def identity(index: int) -> GpuIdentity:
         memory_clock_max_hz=2.619e9,
         pcie_generation_max=5,
         pcie_width_max=16,
+        graphics_clock_max_hz=1.98e9,
+        video_clock_max_hz=1.755e9,
+        power_limit_min_w=200.0,
+        power_limit_max_w=700.0,
+        temperature_limit_margins_c={"shutdown": -8.0, "slowdown": -2.0, "memory_max": 0.0, "gpu_max": 0.0},
     )
 
 
@@ -176,9 +193,60 @@ def gpu_samples(index: int) -> list[Sample]:
             ecc_enabled=True,
             mig_enabled=False,
             recovery_action=0,
+            fabric_state=3,
+            fabric_status=0,
+            fabric_trouble=dict.fromkeys(FABRIC_TROUBLES, False),
+            performance_state=0,
+            compute_mode=0,
+            encoder_utilization_ratio=0.0,
+            decoder_utilization_ratio=0.25,
+            bar1_total_bytes=137_438_953_472,
+            bar1_used_bytes=4_194_304,
+            video_clock_hz=1.5e9,
+            temperature_margin_c=26.0,
         ),
+        error_counts(one),
+        error_detail(one),
+        NvlinkLinks(gpu=one, links=tuple(map(nvlink_link, range(18))), errors={"replay": 0, "recovery": 0, "crc": 0}),
         GpuProcesses(gpu=one, processes=(GpuProcess(4242, 60_000_000_000),)),
     ]  # fmt: skip
+
+
+def error_counts(one: GpuKey) -> GpuErrors:
+    return GpuErrors(
+        gpu=one,
+        ecc_volatile={"corrected": 2, "uncorrected": 0},
+        ecc_aggregate={"corrected": 9, "uncorrected": 1},
+        pcie_errors=dict.fromkeys(PCIE_ERRORS, 0),
+        remapped_rows={"correctable": 0, "uncorrectable": 1},
+        row_remap_pending=False,
+        row_remap_failed=False,
+    )
+
+
+def error_detail(one: GpuKey) -> GpuErrorDetail:
+    places = {kind: {"device_memory": 1, "sram": 0} for kind in ("corrected", "uncorrected")}
+    return GpuErrorDetail(
+        gpu=one,
+        ecc_volatile_locations=places,
+        ecc_aggregate_locations=places,
+        sram_threshold_exceeded=False,
+        row_remap_banks={"max": 2559, "high": 1, "partial": 0, "low": 0, "none": 0},
+    )
+
+
+def nvlink_link(number: int, **changes: Any) -> NvlinkLink:
+    one = NvlinkLink(
+        link=number,
+        is_up=True,
+        receive_bytes=400 + number,
+        transmit_bytes=500 + number,
+        speed_bytes_per_s=26.562e9,
+        errors={"replay": 0, "recovery": 0, "crc": 0},
+        version="4.0",
+        remote_type="switch",
+    )
+    return msgspec.structs.replace(one, **changes)
 
 
 def port_samples(index: int) -> list[Sample]:

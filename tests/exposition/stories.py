@@ -15,11 +15,11 @@ from gpufeed.units import NS_PER_MS, NS_PER_S
 TICK_NS = 250 * NS_PER_MS
 
 
-def tell(scenario: str, for_s: int, root: Path, *, gpus: int = 2) -> NodeState:
+def tell(scenario: str, for_s: int, root: Path, *, gpus: int = 2, model: str = "h100") -> NodeState:
     """The state of a node after so many seconds of a scenario."""
     clock = SteppedClock()
     node = initial(Settings(), read_frame_time(clock))
-    with SteppedNode(scenario, "h100", gpus, root=root, clock=clock) as simulated:
+    with SteppedNode(scenario, model, gpus, root=root, clock=clock) as simulated:
         probe = InlineProbe(simulated.config(), BUILTIN, clock, simulated.is_blocked)
         for _ in range(for_s * NS_PER_S // TICK_NS):
             simulated.advance(TICK_NS)

@@ -47,6 +47,15 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, NodeState]:
     return {name: tell(name, for_s, tmp_path_factory.mktemp(name)) for name, for_s in STORIES.items()}
 
 
+@pytest.fixture(scope="module")
+def on_other_boards(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, NodeState]:
+    """An old board, and one with a processor beside it, under a driver that counts all there is."""
+    return {
+        model: tell("thermal_throttle", 2, tmp_path_factory.mktemp(model), gpus=1, model=model)
+        for model in ("v100", "gb200")
+    }
+
+
 def page_of(state: NodeState, profile: Profile) -> str:
     return Encoder(profile=profile).encode(families(state, SERVER)).page(Format.TEXT).decode()
 
@@ -56,16 +65,21 @@ def rows_of(page: str, name: str) -> dict[str, float]:
     return {labels.removeprefix(name): float(value) for labels, _, value in pairs}
 
 
-def test_every_definition_is_produced_by_some_story(told: Mapping[str, NodeState]) -> None:
-    produced = {family.definition.name for state in told.values() for family in families(state, SERVER)}
+def test_every_definition_is_produced_by_some_story(
+    told: Mapping[str, NodeState], on_other_boards: Mapping[str, NodeState]
+) -> None:
+    states = (*told.values(), *on_other_boards.values())
+    produced = {family.definition.name for state in states for family in families(state, SERVER)}
     by_encoder = {SERIES.name, SERIES_SHED.name}
     capped = Encoder(profile="full", max_series=1).encode(families(told["healthy"], SERVER)).page(Format.TEXT)
     assert by_encoder == {name for name in by_encoder if f"# TYPE {name} ".encode() in capped}
     assert sorted(set(METRICS) - produced - by_encoder) == []
 
 
-def test_nothing_is_produced_that_was_not_declared(told: Mapping[str, NodeState]) -> None:
-    for state in told.values():
+def test_nothing_is_produced_that_was_not_declared(
+    told: Mapping[str, NodeState], on_other_boards: Mapping[str, NodeState]
+) -> None:
+    for state in (*told.values(), *on_other_boards.values()):
         for family in families(state, SERVER):
             assert METRICS[family.definition.name] is family.definition
             for values, _ in family.rows + family.full_rows:

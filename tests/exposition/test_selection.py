@@ -8,13 +8,14 @@ import pytest
 
 from exposition import nodes
 from gpufeed.catalogue import METRICS
-from gpufeed.catalogue.define import SHED_ORDER, MetricDef, Profile
+from gpufeed.catalogue.define import SHED_ORDER, Profile
 from gpufeed.exposition.encoder import Encoder
 from gpufeed.exposition.family import Family
 from gpufeed.exposition.negotiate import Format
 from gpufeed.exposition.project import families
 from gpufeed.exposition.selection import select
 from gpufeed.exposition.server_facts import ProcessFacts, ServerFacts
+from gpufeed.model.nvlink import NvlinkLinks
 
 SERVER = ServerFacts(
     version="1.2.3",
@@ -24,17 +25,8 @@ SERVER = ServerFacts(
     process=ProcessFacts(cpu_s=1.0, resident_bytes=1, virtual_bytes=2, start_wall_s=1.7e9, open_fds=4, max_fds=1024),
     alerts={("GpuLost", "page", "firing"): 1, ("IbPortDown", "ticket", "pending"): 2},
 )
-LINK = MetricDef(
-    name="gpufeed_nvlink_up",
-    type="gauge",
-    unit="boolean",
-    help="1: the link is up.",
-    labels=("gpu", "uuid", "link"),
-    source="a test",
-    profile="full",
-    collector="nvlink",
-    sheds="link",
-)
+LINKS = 8 * 18 * 8
+"""Series of single links: state, three kinds of errors, two byte counters, speed, and where it leads."""
 
 
 def reference_node() -> list[Family]:
@@ -44,11 +36,6 @@ def reference_node() -> list[Family]:
 def page(profile: Profile, found: Iterable[Family], *, max_series: int = 6000, drop: tuple[str, ...] = ()) -> list[str]:
     text = Encoder(profile=profile, max_series=max_series, drop=drop).encode(found).page(Format.TEXT).decode()
     return [line for line in text.splitlines() if not line.startswith("#")]
-
-
-def with_links(found: list[Family]) -> list[Family]:
-    links = [(("0", "GPU-0", str(link)), 1) for link in range(18)]
-    return [*found, Family(LINK, [*links])]
 
 
 @pytest.mark.parametrize(("profile", "budget"), [("minimal", 800), ("default", 3000)])
@@ -89,6 +76,21 @@ def test_default_has_the_notable_errors_of_a_port_and_full_all() -> None:
     assert len(every) == len(nodes.IB_ERRORS)
 
 
+def test_default_has_links_that_are_down_and_errors_that_happened_and_full_all() -> None:
+    links = [nodes.nvlink_link(number) for number in range(18)]
+    links[7] = nodes.nvlink_link(7, is_up=False, errors={"replay": 3, "recovery": 0, "crc": 0})
+    sample = NvlinkLinks(gpu=nodes.key(0), links=tuple(links))
+    state = nodes.with_samples(nodes.node(gpus=1), sample)
+    default = [line for line in page("default", families(state, SERVER)) if 'link="' in line]
+    labels = f'gpu="0",uuid="{nodes.uuid(0)}",link="7"'
+    assert default == [
+        f"gpufeed_nvlink_up{{{labels}}} 0",
+        f'gpufeed_nvlink_link_errors_total{{{labels},type="replay"}} 3',
+    ]
+    full = [line for line in page("full", families(state, SERVER)) if 'link="' in line]
+    assert len(full) == 18 * 8
+
+
 def test_default_names_only_lanes_slower_than_configured_and_full_all_that_read_fast() -> None:
     state = nodes.node(gpus=1)
     default = [line for line in page("default", families(state, SERVER)) if "fast_period" in line]
@@ -108,9 +110,9 @@ def test_under_the_cap_nothing_is_shed() -> None:
 
 
 def test_groups_are_shed_in_order_until_the_rest_fits() -> None:
-    found = with_links(reference_node())
+    found = reference_node()
     total = len(page("full", found, max_series=100_000))
-    links, operations, disks = 18, 2 * 20 * 10, 40 * 10
+    links, operations, disks = LINKS, 2 * 20 * 10, 40 * 10
     assert select(found, "full", (), total).shed == {}
     assert select(found, "full", (), total - 1).shed == {"link": links}
     rest = total - links + 1  # one series says what was shed
@@ -121,9 +123,9 @@ def test_groups_are_shed_in_order_until_the_rest_fits() -> None:
 
 
 def test_a_page_that_was_capped_says_by_how_much_and_keeps_to_the_cap() -> None:
-    lines = page("full", with_links(reference_node()), max_series=2000)
+    lines = page("full", reference_node(), max_series=2000)
     assert len(lines) <= 2000
-    assert 'gpufeed_series_shed{group="link"} 18' in lines
+    assert 'gpufeed_series_shed{group="link"} 1152' in lines
     assert 'gpufeed_series_shed{group="operation"} 400' in lines
     assert f'gpufeed_series{{profile="full"}} {len(lines)}' in lines
     assert not any('kind="block"' in line for line in lines)
@@ -134,8 +136,9 @@ def test_state_health_and_xids_stay_whatever_the_cap() -> None:
     lines = page("full", reference_node(), max_series=0)
     state = nodes.node()
     assert len([line for line in lines if line.startswith("gpufeed_gpu_state_seconds_total")]) == 8 * 30
-    assert len([line for line in lines if "_health{" in line]) == len(state.verdicts)
+    verdicts = [line for line in lines if "_health{" in line and "fabric_health" not in line]
+    assert len(verdicts) == len(state.verdicts)
     assert len([line for line in lines if line.startswith("gpufeed_gpu_xid")]) == 8 * (5 + 2 + 2)
     assert len([line for line in lines if line.startswith("gpufeed_gpu_up")]) == 8
     shed = {match[1] for line in lines if (match := re.match(r'gpufeed_series_shed\{group="(\w+)"', line))}
-    assert shed == set(SHED_ORDER) - {"link", "extension"}
+    assert shed == set(SHED_ORDER) - {"extension"}

@@ -8,10 +8,27 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Final
 
-from gpufeed.catalogue import fabric, gpm, gpu, host, network, nvlink, process, self, signals, storage, xid
+from gpufeed.catalogue import (
+    fabric,
+    gpm,
+    gpu,
+    gpu_errors,
+    gpu_limits,
+    host,
+    network,
+    nvlink,
+    process,
+    self,
+    signals,
+    storage,
+    xid,
+)
 from gpufeed.catalogue.define import MetricDef
 
-GROUPS: Final[tuple[ModuleType, ...]] = (gpu, gpm, xid, nvlink, fabric, network, storage, host, signals, self, process)
+GROUPS: Final[tuple[ModuleType, ...]] = (
+    gpu, gpu_limits, gpu_errors, gpm, xid, nvlink, fabric, network,
+    storage, host, signals, self, process,
+)  # fmt: skip
 """The modules, in the order in which METRICS.md shows them. Each has a `TITLE`."""
 
 

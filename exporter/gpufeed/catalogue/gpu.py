@@ -79,6 +79,24 @@ GPU_MEMORY_UTILIZATION_RATIO = _gauge(
     profile="default",
 )
 
+GPU_ENCODER_UTILIZATION_RATIO = _gauge(
+    name="gpufeed_gpu_encoder_utilization_ratio",
+    unit="ratio",
+    help="Share of the driver's sampling window in which the video encoder worked.",
+    source="nvmlDeviceGetEncoderUtilization",
+    profile="full",
+    sheds="detail",
+)
+
+GPU_DECODER_UTILIZATION_RATIO = _gauge(
+    name="gpufeed_gpu_decoder_utilization_ratio",
+    unit="ratio",
+    help="Share of the driver's sampling window in which the video decoder worked.",
+    source="nvmlDeviceGetDecoderUtilization",
+    profile="full",
+    sheds="detail",
+)
+
 GPU_MEMORY_TOTAL_BYTES = _slice_gauge(
     name="gpufeed_gpu_memory_total_bytes",
     unit="bytes",
@@ -113,6 +131,24 @@ GPU_MEMORY_FREE_BYTES = _slice_gauge(
     sheds="detail",
 )
 
+GPU_BAR1_TOTAL_BYTES = _slice_gauge(
+    name="gpufeed_gpu_bar1_total_bytes",
+    unit="bytes",
+    help="Window through which processor, network cards and other GPUs reach device memory.",
+    source="nvmlDeviceGetBAR1MemoryInfo",
+    profile="full",
+    sheds="detail",
+)
+
+GPU_BAR1_USED_BYTES = _slice_gauge(
+    name="gpufeed_gpu_bar1_used_bytes",
+    unit="bytes",
+    help="Part of that window that is mapped.",
+    source="nvmlDeviceGetBAR1MemoryInfo",
+    profile="full",
+    sheds="detail",
+)
+
 GPU_POWER_WATTS = _gauge(
     name="gpufeed_gpu_power_watts",
     unit="watts",
@@ -133,9 +169,9 @@ GPU_POWER_INSTANT_WATTS = _gauge(
 GPU_POWER_LIMIT_WATTS = _gauge(
     name="gpufeed_gpu_power_limit_watts",
     unit="watts",
-    help="Power limit: enforced (in force now) or default (as the board came).",
+    help="Power limit: enforced (in force now), default (as the board came), min and max (what can be set).",
     labels=(*GPU_LABELS, "limit"),
-    source="nvmlDeviceGetEnforcedPowerLimit, nvmlDeviceGetPowerManagementDefaultLimit",
+    source="NVML fields 187 to 190, nvmlDeviceGetEnforcedPowerLimit and its neighbours",
     profile="default",
     row_profile=RowProfile(label="limit", kept=("enforced",), others="full"),
     sheds="detail",

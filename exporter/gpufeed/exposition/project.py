@@ -9,6 +9,7 @@ from gpufeed.exposition import (
     project_fabric,
     project_gpm,
     project_gpu,
+    project_gpu_errors,
     project_host,
     project_network,
     project_nvlink,
@@ -27,6 +28,7 @@ def families(state: NodeState, server: ServerFacts) -> Iterator[Family]:
     """Every family that has a row at this moment, in the order of METRICS.md, third parties' last."""
     everything = chain(
         project_gpu.families(state),
+        project_gpu_errors.families(state),
         project_gpm.families(state),
         project_xid.families(state),
         project_nvlink.families(state),

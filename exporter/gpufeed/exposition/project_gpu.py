@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUs: what they are and hold, whether they answer, what the driver reads off them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from gpufeed.catalogue import gpu
+from gpufeed.catalogue import gpu, gpu_limits
 from gpufeed.exposition import rows
 from gpufeed.exposition.family import Family
-from gpufeed.exposition.rows import family, slice_family, text
+from gpufeed.exposition.rows import family, flag, slice_family, text
 from gpufeed.health.in_use import is_gpu_in_use
-from gpufeed.model.gpu import DriverInfo, GpmInterval, GpuFast, GpuIdentity, GpuProcesses, GpuSlow, PcieBytes
+from gpufeed.model.gpu import (
+    DriverInfo,
+    GpmInterval,
+    GpuFast,
+    GpuIdentity,
+    GpuProcesses,
+    GpuSlow,
+    PcieBytes,
+    TemperatureLimit,
+)
 from gpufeed.model.state import NodeState
 from gpufeed.units import seconds
 
@@ -24,6 +33,7 @@ def families(state: NodeState) -> Iterator[Family]:
     yield from _power_and_clocks(state)
     yield from _pcie(state)
     yield from _switches(state)
+    yield from _temperature_limits_and_modes(state)
 
 
 def _inventory(state: NodeState) -> Iterator[Family]:
@@ -49,11 +59,17 @@ def _memory_and_use(state: NodeState) -> Iterator[Family]:
     fast = rows.boards(state, GpuFast)
     yield family(gpu.GPU_UTILIZATION_RATIO, fast, lambda sample: sample.utilization_ratio)
     yield family(gpu.GPU_MEMORY_UTILIZATION_RATIO, fast, lambda sample: sample.memory_utilization_ratio)
+    slow = rows.boards(state, GpuSlow)
+    yield family(gpu.GPU_ENCODER_UTILIZATION_RATIO, slow, lambda sample: sample.encoder_utilization_ratio)
+    yield family(gpu.GPU_DECODER_UTILIZATION_RATIO, slow, lambda sample: sample.decoder_utilization_ratio)
     sliced = rows.board_or_instances(state, GpuFast)
     yield slice_family(gpu.GPU_MEMORY_TOTAL_BYTES, sliced, lambda sample: sample.memory_total_bytes)
     yield slice_family(gpu.GPU_MEMORY_USED_BYTES, sliced, lambda sample: sample.memory_used_bytes)
     yield slice_family(gpu.GPU_MEMORY_RESERVED_BYTES, sliced, lambda sample: sample.memory_reserved_bytes)
     yield slice_family(gpu.GPU_MEMORY_FREE_BYTES, sliced, lambda sample: sample.memory_free_bytes)
+    slices = rows.board_or_instances(state, GpuSlow)
+    yield slice_family(gpu.GPU_BAR1_TOTAL_BYTES, slices, lambda sample: sample.bar1_total_bytes)
+    yield slice_family(gpu.GPU_BAR1_USED_BYTES, slices, lambda sample: sample.bar1_used_bytes)
     processes = rows.board_or_instances(state, GpuProcesses)
     yield slice_family(gpu.GPU_PROCESSES, processes, lambda sample: len(sample.processes))
 
@@ -62,26 +78,40 @@ def _power_and_clocks(state: NodeState) -> Iterator[Family]:
     fast = rows.boards(state, GpuFast)
     yield family(gpu.GPU_POWER_WATTS, fast, lambda sample: sample.power_w)
     yield family(gpu.GPU_POWER_INSTANT_WATTS, fast, lambda sample: sample.power_instant_w)
-    enforced = family(gpu.GPU_POWER_LIMIT_WATTS, _named(fast, "enforced"), lambda sample: sample.power_limit_enforced_w)
-    identities = _identities(state)
-    default = family(
-        gpu.GPU_POWER_LIMIT_WATTS, _named(identities, "default"), lambda found: found.power_limit_default_w
-    )
-    yield Family(gpu.GPU_POWER_LIMIT_WATTS, enforced.rows + default.rows)
+    yield from _limits(state, fast)
     yield family(gpu.GPU_ENERGY_JOULES_TOTAL, fast, lambda sample: sample.energy_j)
     die = family(gpu.GPU_TEMPERATURE_CELSIUS, _named(fast, "gpu"), lambda sample: sample.temperature_c)
     memory = family(gpu.GPU_TEMPERATURE_CELSIUS, _named(fast, "memory"), lambda sample: sample.memory_temperature_c)
     yield Family(gpu.GPU_TEMPERATURE_CELSIUS, die.rows + memory.rows)
-    clocks = (
-        family(gpu.GPU_CLOCK_HERTZ, _named(fast, "graphics"), lambda sample: sample.graphics_clock_hz),
-        family(gpu.GPU_CLOCK_HERTZ, _named(fast, "sm"), lambda sample: sample.sm_clock_hz),
-        family(gpu.GPU_CLOCK_HERTZ, _named(fast, "memory"), lambda sample: sample.memory_clock_hz),
-    )
-    yield Family(gpu.GPU_CLOCK_HERTZ, [row for part in clocks for row in part.rows])
-    sm_max = family(gpu.GPU_CLOCK_MAX_HERTZ, _named(identities, "sm"), lambda found: found.sm_clock_max_hz)
-    memory_max = family(gpu.GPU_CLOCK_MAX_HERTZ, _named(identities, "memory"), lambda found: found.memory_clock_max_hz)
-    yield Family(gpu.GPU_CLOCK_MAX_HERTZ, sm_max.rows + memory_max.rows)
+    yield from _clocks(state, fast)
     yield from _clock_events(fast)
+
+
+def _limits(state: NodeState, fast: rows.Labelled[GpuFast]) -> Iterator[Family]:
+    limit, identities = gpu.GPU_POWER_LIMIT_WATTS, _identities(state)
+    yield _joined(
+        family(limit, _named(fast, "enforced"), lambda sample: sample.power_limit_enforced_w),
+        family(limit, _named(identities, "default"), lambda found: found.power_limit_default_w),
+        family(limit, _named(identities, "min"), lambda found: found.power_limit_min_w),
+        family(limit, _named(identities, "max"), lambda found: found.power_limit_max_w),
+    )
+
+
+def _clocks(state: NodeState, fast: rows.Labelled[GpuFast]) -> Iterator[Family]:
+    now, slow = gpu.GPU_CLOCK_HERTZ, rows.boards(state, GpuSlow)
+    yield _joined(
+        family(now, _named(fast, "graphics"), lambda sample: sample.graphics_clock_hz),
+        family(now, _named(fast, "sm"), lambda sample: sample.sm_clock_hz),
+        family(now, _named(fast, "memory"), lambda sample: sample.memory_clock_hz),
+        family(now, _named(slow, "video"), lambda sample: sample.video_clock_hz),
+    )
+    highest, identities = gpu.GPU_CLOCK_MAX_HERTZ, _identities(state)
+    yield _joined(
+        family(highest, _named(identities, "sm"), lambda found: found.sm_clock_max_hz),
+        family(highest, _named(identities, "memory"), lambda found: found.memory_clock_max_hz),
+        family(highest, _named(identities, "graphics"), lambda found: found.graphics_clock_max_hz),
+        family(highest, _named(identities, "video"), lambda found: found.video_clock_max_hz),
+    )
 
 
 def _clock_events(fast: rows.Labelled[GpuFast]) -> Iterator[Family]:
@@ -120,9 +150,9 @@ def _pcie(state: NodeState) -> Iterator[Family]:
 
 def _switches(state: NodeState) -> Iterator[Family]:
     slow = rows.boards(state, GpuSlow)
-    yield family(gpu.GPU_PERSISTENCE_ENABLED, slow, lambda sample: _flag(sample.persistence_enabled))
-    yield family(gpu.GPU_ECC_ENABLED, slow, lambda sample: _flag(sample.ecc_enabled))
-    yield family(gpu.GPU_MIG_ENABLED, slow, lambda sample: _flag(sample.mig_enabled))
+    yield family(gpu.GPU_PERSISTENCE_ENABLED, slow, lambda sample: flag(sample.persistence_enabled))
+    yield family(gpu.GPU_ECC_ENABLED, slow, lambda sample: flag(sample.ecc_enabled))
+    yield family(gpu.GPU_MIG_ENABLED, slow, lambda sample: flag(sample.mig_enabled))
     actions = Family(gpu.GPU_RECOVERY_ACTION)
     for labels, sample in slow:
         if sample.recovery_action is not None:
@@ -130,6 +160,30 @@ def _switches(state: NodeState) -> Iterator[Family]:
             if sample.recovery_action != 0:
                 actions.rows.append(((*labels, _action(sample.recovery_action)), 1))
     yield actions
+
+
+def _temperature_limits_and_modes(state: NodeState) -> Iterator[Family]:
+    slow = rows.boards(state, GpuSlow)
+    yield family(gpu_limits.GPU_TEMPERATURE_MARGIN_CELSIUS, slow, lambda sample: sample.temperature_margin_c)
+    identities = _identities(state)
+    yield Family(
+        gpu_limits.GPU_TEMPERATURE_LIMIT_CELSIUS,
+        [((*labels, name), at) for labels, found in identities for name, at in _items(found.temperature_limits_c)],
+    )
+    yield Family(
+        gpu_limits.GPU_TEMPERATURE_LIMIT_MARGIN_CELSIUS,
+        [
+            ((*labels, name), at)
+            for labels, found in identities
+            for name, at in _items(found.temperature_limit_margins_c)
+        ],
+    )
+    yield family(gpu_limits.GPU_PERFORMANCE_STATE, slow, lambda sample: sample.performance_state)
+    yield family(gpu_limits.GPU_COMPUTE_MODE, slow, lambda sample: sample.compute_mode)
+
+
+def _items(limits: Mapping[TemperatureLimit, float] | None) -> Iterable[tuple[TemperatureLimit, float]]:
+    return () if limits is None else limits.items()
 
 
 def _identities(state: NodeState) -> rows.Labelled[GpuIdentity]:
@@ -151,13 +205,14 @@ def _description(found: GpuIdentity) -> tuple[str, ...]:
     )
 
 
+def _joined(first: Family, *others: Family) -> Family:
+    """One family of the rows of several, which are of one metric."""
+    return Family(first.definition, [row for part in (first, *others) for row in part.rows])
+
+
 def _named(things: rows.Labelled[rows.T], word: str) -> rows.Labelled[rows.T]:
     return [((*labels, word), thing) for labels, thing in things]
 
 
 def _action(code: int) -> str:
     return gpu.RECOVERY_ACTIONS[code] if 0 <= code < len(gpu.RECOVERY_ACTIONS) else f"code_{code}"
-
-
-def _flag(value: bool | None) -> int | None:  # noqa: FBT001  (it is the value itself)
-    return None if value is None else int(value)

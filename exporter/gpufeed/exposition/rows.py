@@ -68,6 +68,11 @@ def text(value: object) -> str:
     return "" if value is None else str(value)
 
 
+def flag(value: bool | None) -> int | None:  # noqa: FBT001  # it is the value itself
+    """A yes or no as 0 or 1."""
+    return None if value is None else int(value)
+
+
 def _by_gpu(state: NodeState, kind: type[S]) -> Mapping[GpuKey, S]:
     return {key: held.sample for key, held in state.latest(kind).items() if isinstance(key, GpuKey)}
 
