@@ -84,7 +84,12 @@ def test_secrets_stand_in_no_output_and_in_no_hash() -> None:
 
 def test_keys_without_effect_in_this_version_are_named() -> None:
     assert without_effect(Config()) == ()
-    assert without_effect(config_of("compat: {dcgm: '4.9'}\njobs: {user_label: true}")) == (
-        "jobs.user_label",
+    assert without_effect(config_of("compat: {dcgm: '4.9'}\njobs: {reports_dir: /reports}")) == (
+        "jobs.reports_dir",
         "compat.dcgm",
     )
+
+
+def test_the_user_of_a_job_leaves_the_node_only_where_that_is_wanted() -> None:
+    assert not probe_config(Config(), "/run/x", None).job_users
+    assert probe_config(config_of("jobs: {user_label: true}"), "/run/x", None).job_users

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gpufeed.simulate.clock import SteppedClock
+from gpufeed.simulate.layout import DEFAULT
 from gpufeed.simulate.stepped import SteppedNode
 
 
@@ -18,8 +19,10 @@ def enter(tmp_path: Path) -> Iterator[Callable[..., SteppedNode]]:
 
         def make(scenario: Any = "healthy", model: str = "h100", gpus: int = 2, **options: Any) -> SteppedNode:
             keeps_trees = options.pop("keeps_trees", False)
+            layout = options.pop("layout", DEFAULT)
             node = SteppedNode(scenario, model, gpus, root=tmp_path, clock=SteppedClock(), **options)
             node.keeps_trees = keeps_trees
+            node.layout = layout
             return stack.enter_context(node)
 
         yield make

@@ -92,7 +92,7 @@ def test_pci_shows_gpus_below_the_switch_of_their_card_and_other_devices_of_the_
 
 def test_no_link_leads_nowhere(see: Enter, tmp_path: Path) -> None:
     see("healthy", gpus=16)
-    links = [path for path in tmp_path.rglob("*") if path.is_symlink()]
+    links = [path for path in tmp_path.rglob("*") if path.is_symlink() and path.parent.name not in {"fd", "ns"}]
     assert len(links) > 16 * 4
     assert [path for path in links if not path.exists()] == []
 

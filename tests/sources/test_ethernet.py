@@ -245,7 +245,7 @@ def test_a_class_that_cannot_be_listed_is_tried_again(
         outcome = read(reader, "ethernet.fast")
         assert (outcome.samples, [failure.reason for failure in outcome.failures]) == ((), ["broken"])
         assert statuses(outcome)["ethernet", ""].state == "broken"
-        assert [failure.reason for failure in read(driver, "ethtool.slow").failures] == ["broken"]
+        assert [failure.reason for failure in read(driver, "ethernet.slow").failures] == ["broken"]
     assert len(read(reader, "ethernet.fast").samples) == 1
 
 
@@ -278,7 +278,7 @@ def test_kept_text_of_a_driver_is_sorted_into_kinds(bench: HostBench, drivers: C
         "     rx_discards_phy: 9\nnonsense\n",
     )
     bench.write("ethtool/eth1/statistics", "NIC statistics:\n     rx0_bytes: 1\n")
-    outcome = read(drivers(), "ethtool.slow")
+    outcome = read(drivers(), "ethernet.slow")
     assert events(outcome) == NetEvents(
         device="eth0",
         events={"rx_discards_phy": 9},
@@ -295,7 +295,7 @@ def test_an_interface_of_another_namespace_is_never_taken_for_ours(
     # every network namespace has a loopback: the kernel would answer for ours
     interface(bench, "lo", ifindex=str(socket.if_nametoindex("lo")), address="02:11:22:33:44:55")
     interface(bench, "eth9", ifindex="no number")
-    outcome = read(drivers(), "ethtool.slow")
+    outcome = read(drivers(), "ethernet.slow")
     assert (outcome.samples, outcome.failures) == ((), ())
     assert statuses(outcome)["ethtool", "lo"].state == "absent"
     assert statuses(outcome)["ethtool", "eth9"].state == "absent"
@@ -306,7 +306,7 @@ def test_a_name_too_long_for_an_interface_is_absent(
 ) -> None:
     monkeypatch.setattr(socket, "if_nametoindex", lambda _name: 7)
     interface(bench, "a-name-of-more-than-fifteen", address="00:00:00:00:00:00")
-    assert read(drivers(), "ethtool.slow").samples == ()
+    assert read(drivers(), "ethernet.slow").samples == ()
 
 
 class Kernel:
@@ -351,9 +351,9 @@ def test_a_driver_is_asked_for_its_names_once_and_for_values_each_time(
 ) -> None:
     interface(bench)
     reader = drivers()
-    assert events(read(reader, "ethtool.slow")).events == {"rx_discards_phy": 22}
+    assert events(read(reader, "ethernet.slow")).events == {"rx_discards_phy": 22}
     kernel.values["rx_discards_phy"] = 23
-    found = events(read(reader, "ethtool.slow"))
+    found = events(read(reader, "ethernet.slow"))
     assert (found.events, found.pci_stall_ratio) == ({"rx_discards_phy": 23}, {"write": 0.5})
     assert kernel.asked == [0x37, 0x1B, 0x1D, 0x1D]
 
@@ -363,9 +363,9 @@ def test_names_are_asked_for_again_when_there_are_more_of_them(
 ) -> None:
     interface(bench)
     reader = drivers()
-    read(reader, "ethtool.slow")
+    read(reader, "ethernet.slow")
     kernel.values = {"rx0_bytes": 1, "rx1_bytes": 2, "rx2_bytes": 3, "rx_discards_phy": 24}
-    assert events(read(reader, "ethtool.slow")).events == {"rx_discards_phy": 24}
+    assert events(read(reader, "ethernet.slow")).events == {"rx_discards_phy": 24}
 
 
 def test_a_driver_that_changes_what_it_counts_at_every_look_is_broken(
@@ -382,7 +382,7 @@ def test_a_driver_that_changes_what_it_counts_at_every_look_is_broken(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fcntl, "ioctl", ioctl)
-        outcome = read(reader, "ethtool.slow")
+        outcome = read(reader, "ethernet.slow")
     assert [failure.reason for failure in outcome.failures] == ["broken"]
     assert statuses(outcome)["ethtool", "eth0"].state == "broken"
 
@@ -393,7 +393,7 @@ def test_a_count_that_cannot_be_is_unsupported_and_nothing_is_read(
 ) -> None:
     interface(bench)
     kernel.counted = lambda: count
-    outcome = read(drivers(), "ethtool.slow")
+    outcome = read(drivers(), "ethernet.slow")
     assert (outcome.samples, outcome.failures) == ((), ())
     assert statuses(outcome)["ethtool", "eth0"].state == "unsupported"
     assert 0x1D not in kernel.asked
@@ -404,7 +404,7 @@ def test_a_driver_without_statistics_is_unsupported(
 ) -> None:
     interface(bench)
     kernel.has_set = False
-    assert statuses(read(drivers(), "ethtool.slow"))["ethtool", "eth0"].state == "unsupported"
+    assert statuses(read(drivers(), "ethernet.slow"))["ethtool", "eth0"].state == "unsupported"
 
 
 @pytest.mark.parametrize(("error", "state"), [(errno.EOPNOTSUPP, "unsupported"), (errno.ENODEV, "absent")])
@@ -413,7 +413,7 @@ def test_a_driver_that_refuses_is_no_failure(
 ) -> None:
     interface(bench)
     reader = drivers()
-    read(reader, "ethtool.slow")
+    read(reader, "ethernet.slow")
     bench.write(f"{FUNCTION}/net/eth0/address", "02:00:00:00:00:07\n")
     with pytest.MonkeyPatch.context() as patch:
 
@@ -423,7 +423,7 @@ def test_a_driver_that_refuses_is_no_failure(
             return kernel.ioctl(one, request, argument)
 
         patch.setattr(fcntl, "ioctl", ioctl)
-        outcome = read(reader, "ethtool.slow")
+        outcome = read(reader, "ethernet.slow")
     assert (outcome.samples, outcome.failures) == ((), ())
     assert statuses(outcome)["ethtool", "eth0"].state == state
 
@@ -433,7 +433,7 @@ def test_an_interface_that_the_kernel_knows_nothing_of_is_absent(
 ) -> None:
     interface(bench)
     kernel.error = errno.ENODEV
-    assert statuses(read(drivers(), "ethtool.slow"))["ethtool", "eth0"].state == "absent"
+    assert statuses(read(drivers(), "ethernet.slow"))["ethtool", "eth0"].state == "absent"
 
 
 def real_desk(tmp_path: Path) -> Desk:
@@ -455,7 +455,7 @@ def test_each_interface_of_this_machine_has_moved_between_before_and_after(tmp_p
 def test_drivers_of_this_machine_answer_or_say_that_they_do_not(tmp_path: Path) -> None:
     before = open_files()
     reader = open_driver_statistics(NoSpec(), real_desk(tmp_path))
-    outcome = read(reader, "ethtool.slow")
+    outcome = read(reader, "ethernet.slow")
     reader.close()
     assert outcome.failures == ()
     assert {status.state for status in outcome.inputs} <= {"available", "unsupported", "absent", "denied"}

@@ -8,8 +8,16 @@ from host_bench import HostBench, read, statuses
 
 
 def function(bench: HostBench, bus_id: str, vendor: str, device_class: str) -> None:
-    bench.write(f"sys/bus/pci/devices/{bus_id}/vendor", f"{vendor}\n")
-    bench.write(f"sys/bus/pci/devices/{bus_id}/class", f"{device_class}\n")
+    path = f"devices/pci0000:00/0000:00:01.0/{bus_id}"
+    bench.write(f"sys/{path}/vendor", f"{vendor}\n")
+    bench.write(f"sys/{path}/class", f"{device_class}\n")
+    link = bench.root / f"sys/bus/pci/devices/{bus_id}"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(f"../../../{path}")
+
+
+def path_of(bus_id: str) -> tuple[str, ...]:
+    return ("pci0000:00", "0000:00:01.0", bus_id)
 
 
 def test_boards_of_both_classes_are_found_and_nothing_else(bench: HostBench) -> None:
@@ -21,7 +29,8 @@ def test_boards_of_both_classes_are_found_and_nothing_else(bench: HostBench) -> 
     function(bench, "0000:03:00.0", "0x10de", "what")
     bench.write("sys/bus/pci/devices/0000:04:00.0/other", "")
     outcome = read(bench.only_reader(PciSource()), "host.rare")
-    assert outcome.samples == (PciGpus(bus_ids=("0000:01:00.0", "0000:18:00.0")),)
+    bus_ids = ("0000:01:00.0", "0000:18:00.0")
+    assert outcome.samples == (PciGpus(bus_ids=bus_ids, paths=tuple(map(path_of, bus_ids))),)
     assert statuses(outcome)["pci", ""].state == "available"
 
 
@@ -31,9 +40,17 @@ def test_what_a_function_is_is_looked_up_once(bench: HostBench) -> None:
     reader = bench.only_reader(PciSource())
     read(reader, "host.rare")
     before = bench.desks[0].counts.file_reads
-    assert read(reader, "host.rare").samples == (PciGpus(bus_ids=("0000:18:00.0",)),)
+    assert read(reader, "host.rare").samples == (PciGpus(bus_ids=("0000:18:00.0",), paths=(path_of("0000:18:00.0"),)),)
     assert bench.desks[0].counts.file_reads == before + 1
     reader.close()
+
+
+def test_a_copied_tree_without_links_has_gpus_and_no_paths(bench: HostBench) -> None:
+    bench.write("sys/bus/pci/devices/0000:18:00.0/vendor", "0x10de\n")
+    bench.write("sys/bus/pci/devices/0000:18:00.0/class", "0x030200\n")
+    assert read(bench.only_reader(PciSource()), "host.rare").samples == (
+        PciGpus(bus_ids=("0000:18:00.0",), paths=((),)),
+    )
 
 
 def test_a_machine_without_pci_is_no_failure(bench: HostBench) -> None:

@@ -25,6 +25,7 @@ def probe_config(config: Config, runtime_dir: str, state_dir: str | None) -> Pro
         cost_limit_ratio=sampling.cost_limit,
         collectors=_options(config),
         extra_sources=config.sources.extra,
+        job_users=config.jobs.user_label,
     )
 
 

@@ -221,7 +221,7 @@ class Jobs(Struct, frozen=True, kw_only=True):
     """Jobs on the GPUs."""
 
     enabled: Annotated[bool, key("Find out which job owns a GPU.")] = True
-    user_label: Annotated[bool, key("Export the user's name with the job.", not_yet=True)] = False
+    user_label: Annotated[bool, key("Export the user's name with the job.")] = False
     reports_dir: Annotated[AbsolutePath | None, key("Text files that jobs report in.", not_yet=True)] = None
     report_socket: Annotated[AbsolutePath | None, key("Socket that jobs report to.", not_yet=True)] = None
 

@@ -44,6 +44,7 @@ class ProbeConfig(Struct, frozen=True, array_like=True, kw_only=True):
     collectors: dict[CollectorName, CollectorOptions] = field(default_factory=dict)
     extra_sources: tuple[str, ...] = ()
     simulated: SimulatedNode | None = None
+    job_users: bool = False  # whether a job's user may leave the node
 
     def options(self, collector: CollectorName) -> CollectorOptions:
         """The section of `collector`, or its defaults."""

@@ -15,6 +15,7 @@ class IbDevice(Sample, frozen=True, kw_only=True, tag="ib_device"):
     node_guid: str | None = None  # node_guid
     pci_bus_id: str | None = None  # the target of `device`
     numa_node: int | None = None  # device/numa_node; -1 is None
+    pci_path: tuple[str, ...] = ()  # from the host bridge to the function, each by its name in sysfs
 
     @property
     def subject(self) -> str:

@@ -37,6 +37,7 @@ class PciGpus(Sample, frozen=True, kw_only=True, tag="pci_gpus"):
     """PCI bus ids of NVIDIA display and 3D controllers, by sysfs: needs no driver."""
 
     bus_ids: tuple[str, ...]  # 0000:18:00.0, lower case
+    paths: tuple[tuple[str, ...], ...] = ()  # of each, from the host bridge to the function, by their names in sysfs
 
     @property
     def subject(self) -> str:

@@ -152,11 +152,44 @@ class ProbeRecord:
     frames: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """The job that works on a GPU. Where several do, what they have in common; the rest is empty."""
+
+    scheduler: str = ""
+    job_id: str = ""  # Kubernetes: the pod's UID
+    step: str = ""
+    k8s_namespace: str = ""
+    k8s_pod: str = ""
+    k8s_container: str = ""
+    user: str = ""
+    is_shared: bool = False  # between jobs; not between the steps of one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearPort:
+    """A fabric port near to a GPU."""
+
+    port: IbPortKey
+    netdev: str
+    path: Literal["same_switch", "same_numa", "remote"]
+
+
 _EMPTY: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 
 def _nothing() -> Mapping[Any, Any]:
     return _EMPTY  # a factory, because before Python 3.12 this type counts as a mutable default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ownership:
+    """Whose the GPUs are, what their jobs read, and the ports they are nearest to."""
+
+    jobs: Mapping[GpuKey, JobView] = field(default_factory=_nothing)  # of boards, or of GPU instances; never both
+    storages: Mapping[GpuKey, tuple[StorageKey, ...]] = field(default_factory=_nothing)
+    allocated: Mapping[GpuUuid, bool] = field(default_factory=_nothing)  # only GPUs of which it is known
+    ports: Mapping[GpuUuid, tuple[NearPort, ...]] = field(default_factory=_nothing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +209,7 @@ class NodeState:
     gpus_expected: Mapping[str, int] = field(default_factory=_nothing)  # by origin: config, inventory, pci
     ib_flaps: Mapping[IbPortKey, int] = field(default_factory=_nothing)
     probe: ProbeRecord = ProbeRecord()
+    ownership: Ownership = field(default_factory=Ownership)
 
     def latest(self, kind: type[S]) -> Mapping[Hashable, Held[S]]:
         """Every fresh sample of a kind, by its subject."""

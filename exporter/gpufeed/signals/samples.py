@@ -2,7 +2,7 @@
 """The latest sample of each thing while it is fresh. Stale is absent."""
 
 from collections.abc import Container, Hashable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from gpufeed.model.frame import Frame, Reading
 from gpufeed.model.gpu import DriverInfo, GpuIdentity, PciGpus
@@ -11,6 +11,8 @@ from gpufeed.model.ids import GroupName, LaneId
 from gpufeed.model.sample import Sample
 from gpufeed.model.state import Held
 from gpufeed.units import NS_PER_S
+
+S = TypeVar("S", bound=Sample)
 
 Samples = Mapping[type[Sample], Mapping[Hashable, Held[Any]]]
 
@@ -43,6 +45,12 @@ def fold(previous: Samples, frame: Frame, stuck: frozenset[LaneId]) -> Samples:
         old = samples.get(kind)
         samples[kind] = {**old, **items} if old else items
     return samples
+
+
+def all_of(samples: Samples, kind: type[S]) -> list[S]:
+    """Every fresh sample of a kind, in the order in which they were first read."""
+    held: Mapping[Hashable, Held[Any]] = samples.get(kind, {})
+    return [item.sample for item in held.values()]
 
 
 def hold(reading: Reading, sample: Sample) -> Held[Any]:

@@ -60,6 +60,7 @@ class Board:
     released: bool = False  # NVML is to be closed: GPU lanes give up their handles
     nvml_generation: int = 0  # of the last initialisation of NVML; written by nvml-init alone
     nvml_is_open: bool = False  # GPU lanes of another generation, or while this is False, make no call
+    gpu_pods: frozenset[str] = frozenset()  # UIDs of pods whose processes hold GPUs; written by owners
 
 
 @dataclass(slots=True)

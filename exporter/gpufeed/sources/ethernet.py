@@ -26,7 +26,6 @@ V = TypeVar("V")
 
 FAST: Final = GroupName("ethernet.fast")
 SLOW: Final = GroupName("ethernet.slow")
-DRIVER: Final = GroupName("ethtool.slow")
 FAST_AT_LEAST_NS: Final = NS_PER_S
 """No decision about an instant looks at these bytes."""
 
@@ -45,10 +44,9 @@ class EthernetSource:
             return ()
         fast = Group(name=FAST, collector="ethernet", period_ns=max(config.period_ns(FAST), FAST_AT_LEAST_NS))
         slow = Group(name=SLOW, collector="ethernet", period_ns=config.period_ns(SLOW))
-        driver = Group(name=DRIVER, collector="ethernet", period_ns=config.period_ns(DRIVER))
         return (
             LanePlan(lane=LaneId("net"), groups=(slow, fast), open=open_net),
-            LanePlan(lane=LaneId("ethtool"), groups=(driver,), open=open_driver_statistics),
+            LanePlan(lane=LaneId("ethtool"), groups=(slow,), open=open_driver_statistics),
         )
 
 

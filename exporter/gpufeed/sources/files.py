@@ -86,12 +86,15 @@ class Tree:
 
     def link(self, path: str) -> str:
         """The last component of what a link points to. Raises SourceError."""
+        return os.path.basename(self.target(path))
+
+    def target(self, path: str) -> str:
+        """All of what a link points to, as it is written there. Raises SourceError."""
         full = self._begin(path)
         try:
-            target = os.readlink(full)
+            return os.readlink(full)
         except OSError as error:
             refuse(error, full)
-        return os.path.basename(target)
 
     def has(self, path: str) -> bool:
         """Whether there is such an entry; a link that leads nowhere counts too."""

@@ -52,6 +52,10 @@ class Gathering:
         reason = "parse" if isinstance(error, ParseError) else error.reason
         self._failures.append(DeviceFailure(device=device, reason=reason, detail=str(error)))
 
+    def note(self, failure: DeviceFailure) -> None:
+        """A part that was left out on purpose, such as what is beyond a cap."""
+        self._failures.append(failure)
+
     def outcome(self, lanes: tuple[LanePlan, ...] | None = None) -> Outcome:
         """All of it."""
         return Outcome(

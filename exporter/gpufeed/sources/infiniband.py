@@ -17,6 +17,7 @@ from gpufeed.model.frame import InputStatus
 from gpufeed.model.ids import GroupName, IbPortKey, LaneId
 from gpufeed.parse.infiniband import parse_node_guid
 from gpufeed.parse.number import parse_count
+from gpufeed.parse.pci import is_pci_function, pci_path
 from gpufeed.parse.text import clean_text
 from gpufeed.sources.contract import Desk, Group, LanePlan, Outcome
 from gpufeed.sources.files import Tree
@@ -30,7 +31,6 @@ SLOW: Final = GroupName("infiniband.slow")
 FAST_AT_LEAST_NS: Final = 500 * NS_PER_MS
 
 CLASS: Final = "class/infiniband"
-_PCI_FUNCTION: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _PORT: Final = re.compile(r"[0-9]{1,3}")
 _NO_DATA_PORT: Final = re.compile(r"(?:smi|scif|rxe|siw)")
 """Management functions and devices made of software: exported, but no part of the node's capacity."""
@@ -177,6 +177,7 @@ class IbDeviceReader:
             node_guid=self._guid(),
             pci_bus_id=self._pci_bus_id(),
             numa_node=self._numa_node(),
+            pci_path=self._pci_path(),
         )
 
     def _text(self, name: str) -> str | None:
@@ -196,7 +197,17 @@ class IbDeviceReader:
             target = self._tree.link(f"{self._path}/device").lower()
         except SourceError:
             return None
-        return target if _PCI_FUNCTION.fullmatch(target) else None
+        return target if is_pci_function(target) else None
+
+    def _pci_path(self) -> tuple[str, ...]:
+        """From the class link; where that is a directory, as in a copied tree, from the function's own."""
+        for link in (self._path, f"bus/pci/devices/{self._pci_bus_id()}"):
+            try:
+                if path := pci_path(self._tree.target(link)):
+                    return path
+            except SourceError:
+                continue
+        return ()
 
     def _numa_node(self) -> int | None:
         try:

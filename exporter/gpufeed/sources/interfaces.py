@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which network interfaces are hardware of this node, and what they are attached to: /sys/class/net."""
 
-import re
 from typing import Final
 
 from gpufeed.errors import Absent, ParseError, SourceError
 from gpufeed.parse.ethernet import is_representor
 from gpufeed.parse.number import parse_count
+from gpufeed.parse.pci import is_pci_function
 from gpufeed.parse.text import clean_text
 from gpufeed.sources.files import Tree
 
 CLASS: Final = "class/net"
 MAX_INTERFACES: Final = 64
 """A node has a dozen. Where virtual functions look like hardware there may be thousands."""
-
-_PCI_FUNCTION: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
 def physical_interfaces(tree: Tree) -> tuple[str, ...]:
@@ -45,7 +43,7 @@ def driver_of(tree: Tree, interface: str) -> str | None:
 def pci_bus_id_of(tree: Tree, interface: str) -> str | None:
     """The PCI function; several interfaces may be on one."""
     target = (_link(tree, f"{CLASS}/{interface}/device") or "").lower()
-    return target if _PCI_FUNCTION.fullmatch(target) else None
+    return target if is_pci_function(target) else None
 
 
 def numa_node_of(tree: Tree, interface: str) -> int | None:

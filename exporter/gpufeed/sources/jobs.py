@@ -14,9 +14,10 @@ from gpufeed.model.desired import ProbeConfig
 from gpufeed.model.frame import InputStatus
 from gpufeed.model.host import JobTasks
 from gpufeed.model.ids import GpuUuid, GroupName, LaneId
-from gpufeed.parse.cgroup import CgroupPath, owning_cgroup, parse_cgroup, parse_cgroup_procs
+from gpufeed.parse.cgroup import CgroupPath, owning_cgroup, parse_cgroup
 from gpufeed.parse.task_stat import parse_task_stat
 from gpufeed.parse.task_status import parse_cpus_allowed
+from gpufeed.sources.cgroups import processes_of
 from gpufeed.sources.contract import Desk, Group, LanePlan, NoSpec, Outcome
 from gpufeed.sources.files import Tree
 from gpufeed.sources.gathering import Gathering, Statuses
@@ -122,7 +123,7 @@ class JobsReader:
         for path, job in self._jobs.items():
             if is_anew or path not in known:
                 job.cpus_allowed = self._cpus_allowed(members[path][0])
-                if self._processes_of(job.home) is None:
+                if processes_of(self._sys, job.home) is None:
                     parents = self._parents() if parents is None else parents
                     job.children = _descendants(members[path], parents)
 
@@ -138,7 +139,7 @@ class JobsReader:
     def _sample(
         self, job: _Job, pids: tuple[int, ...], holders: dict[int, set[GpuUuid]], threads: int
     ) -> JobTasks | None:
-        others = self._processes_of(job.home)
+        others = processes_of(self._sys, job.home)
         if others is None:
             others = job.children
         tally = job.watch.read((*pids, *sorted(set(others).difference(pids))), threads)
@@ -156,17 +157,6 @@ class JobsReader:
             busiest_thread_wall_s=tally.busiest_wall_s,
             cpus_allowed=job.cpus_allowed,
         )
-
-    def _processes_of(self, home: CgroupPath) -> tuple[int, ...] | None:
-        """Every process of a cgroup; None where it holds the whole node, or cannot be found from here."""
-        if home.is_whole_node or ".." in home.path.split("/"):
-            return None
-        for mounted in (f"/{home.hierarchy}",) if home.hierarchy else ("", "/unified"):
-            try:
-                return parse_cgroup_procs(self._sys.table(f"fs/cgroup{mounted}{home.path}/cgroup.procs"))
-            except (SourceError, ParseError):
-                continue
-        return None
 
     def _cpus_allowed(self, pid: int) -> int | None:
         try:

@@ -9,6 +9,7 @@ from gpufeed.model.frame import InputStatus
 from gpufeed.model.gpu import PciGpus
 from gpufeed.model.ids import GroupName, LaneId
 from gpufeed.parse.number import parse_integer
+from gpufeed.parse.pci import pci_path
 from gpufeed.sources.contract import Desk, Group, LanePlan, NoSpec, Outcome
 from gpufeed.sources.files import Tree
 from gpufeed.sources.gathering import Statuses
@@ -46,7 +47,7 @@ class PciReader:
     def __init__(self, desk: Desk) -> None:
         self._tree = Tree(desk.config.sysfs, desk)
         self._statuses = Statuses()
-        self._is_gpu: dict[str, bool] = {}
+        self._gpus: dict[str, tuple[str, ...] | None] = {}  # by function: where a GPU is, None of what is none
 
     def read(self, group: GroupName) -> Outcome:  # noqa: ARG002 - there is one group
         """One PciGpus, ordered by bus id; none where there is no PCI at all."""
@@ -54,15 +55,25 @@ class PciReader:
             functions = self._tree.names(DEVICES)
         except Absent as error:
             return Outcome(inputs=self._statuses.news(InputStatus("pci", "", "absent", str(error))))
-        known = self._is_gpu
-        self._is_gpu = {name: known[name] if name in known else self._look(name) for name in functions}
-        gpus = PciGpus(bus_ids=tuple(name.lower() for name in functions if self._is_gpu[name]))
+        known = self._gpus
+        self._gpus = {
+            name: known[name] if name in known else self._path(name) if self._is_gpu(name) else None
+            for name in functions
+        }
+        found = {name.lower(): path for name, path in self._gpus.items() if path is not None}
+        gpus = PciGpus(bus_ids=tuple(found), paths=tuple(found.values()))
         return Outcome(samples=(gpus,), inputs=self._statuses.news(InputStatus("pci", "", "available")))
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _look(self, function: str) -> bool:
+    def _path(self, function: str) -> tuple[str, ...]:
+        try:
+            return pci_path(self._tree.target(f"{DEVICES}/{function}"))
+        except SourceError:
+            return ()
+
+    def _is_gpu(self, function: str) -> bool:
         try:
             vendor = parse_integer(self._tree.attribute(f"{DEVICES}/{function}/vendor"))
             if vendor != NVIDIA:
