@@ -3,16 +3,23 @@
 
 from typing import Final
 
+from gpufeed.sources.beegfs import BeegfsSource
 from gpufeed.sources.block import BlockSource
+from gpufeed.sources.ceph import CephSource
 from gpufeed.sources.contract import Source
 from gpufeed.sources.ethernet import EthernetSource
+from gpufeed.sources.fuse import FuseSource
+from gpufeed.sources.gds import GdsSource
+from gpufeed.sources.gpfs import GpfsSource
 from gpufeed.sources.host import HostSource
 from gpufeed.sources.infiniband import InfinibandSource
 from gpufeed.sources.jobs import JobsSource
+from gpufeed.sources.lustre import LustreSource
 from gpufeed.sources.nfs import NfsSource
 from gpufeed.sources.nvml.source import NVML
 from gpufeed.sources.pci import PciSource
 from gpufeed.sources.pressure import PressureSource
+from gpufeed.sources.weka import WekaSource
 
 BUILTIN: Final[tuple[Source, ...]] = (
     NVML,
@@ -21,6 +28,13 @@ BUILTIN: Final[tuple[Source, ...]] = (
     EthernetSource(),
     BlockSource(),
     NfsSource(),
+    LustreSource(),
+    GpfsSource(),
+    BeegfsSource(),
+    CephSource(),
+    WekaSource(),
+    FuseSource(),
+    GdsSource(),
     PressureSource(),
     HostSource(),
     JobsSource(),
