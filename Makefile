@@ -15,7 +15,7 @@ demo: $(VENV)/.installed
 	$(BIN)/gpufeed demo $(DEMO)
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest $(TEST)
+	$(BIN)/python -m pytest -n 4 --dist loadfile $(TEST)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -16,8 +16,8 @@ from gpufeed.units import NS_PER_MS, NS_PER_S
 
 BASELINE = "cost.json"
 TICK_NS = 250 * NS_PER_MS
-SETTLE_S = 15
-MEASURED_S = 60
+SETTLE_S = 12
+MEASURED_S = 30
 ALLOWED_GROWTH = 1.05
 
 Cost = dict[str, float]
@@ -25,7 +25,7 @@ Cost = dict[str, float]
 
 @pytest.fixture(scope="module")
 def cost(tmp_path_factory: pytest.TempPathFactory) -> Cost:
-    """Counts per second over a minute, after start-up; 8 GPUs, default rhythm."""
+    """Counts per second over half a minute, after start-up; 8 GPUs, default rhythm."""
     clock = SteppedClock()
     with SteppedNode("healthy", "h100", 8, root=tmp_path_factory.mktemp("node"), clock=clock) as node:
         probe = InlineProbe(node.config(), BUILTIN, clock, node.is_blocked)
