@@ -11,6 +11,9 @@ SchedulerKind = Literal["slurm", "slurm_v1", "slurm_sluid", "kubernetes", "none"
 
 FabricKind = Literal["infiniband", "roce"]
 
+DataSetKind = Literal["nfs", "lustre"]
+"""lustre: the NFS mounts are there too, and idle."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
@@ -20,6 +23,7 @@ class Layout:
     fabric: FabricKind = "infiniband"
     has_pressure: bool = True  # the kernel accounts pressure
     shows_processes: bool = True  # open files and variables of processes may be read
+    data_set: DataSetKind = "nfs"  # what jobs read through
 
     @property
     def has_unified_cgroups(self) -> bool:
@@ -38,6 +42,7 @@ LAYOUTS: Final[Mapping[str, Layout]] = MappingProxyType(
         "bare": replace(DEFAULT, scheduler="none"),
         "roce": replace(DEFAULT, fabric="roce"),
         "no-pressure": replace(DEFAULT, has_pressure=False),
+        "lustre": replace(DEFAULT, data_set="lustre"),
         "unprivileged": replace(DEFAULT, shows_processes=False),
     }
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 from gpufeed.simulate.layout import DEFAULT, Layout
 from gpufeed.simulate.trees.infiniband import write_counters, write_devices
 from gpufeed.simulate.trees.kernel import write_identity, write_kernel
+from gpufeed.simulate.trees.lustre import write_clients, write_clients_statistics
 from gpufeed.simulate.trees.network import write_interfaces, write_statistics
 from gpufeed.simulate.trees.nfs import write_mounts, write_mountstats
 from gpufeed.simulate.trees.pci import write_pci
@@ -31,6 +32,9 @@ class Trees:
         write_interfaces(self._tree, boards)
         write_disks(self._tree)
         write_mounts(self._tree)
+        self._has_lustre = layout.data_set == "lustre"
+        if self._has_lustre:
+            write_clients(self._tree)
 
     def pin(self, path: str, text: str | None) -> None:
         """Let a file hold `text` whatever the truth says; None: reading it fails."""
@@ -46,5 +50,7 @@ class Trees:
         write_counters(self._tree, self._truth.gpus)
         write_statistics(self._tree, self._truth.gpus)
         write_diskstats(self._tree, self._truth.gpus)
-        write_mountstats(self._tree, self._truth.gpus, self._truth.host.elapsed_s)
+        if self._has_lustre:
+            write_clients_statistics(self._tree, self._truth.gpus, wall_ns)
+        write_mountstats(self._tree, () if self._has_lustre else self._truth.gpus, self._truth.host.elapsed_s)
         self._tasks.write(self._truth)
