@@ -35,8 +35,9 @@ STORAGE_INFO = _family(
 STORAGE_READ_BYTES_TOTAL = _counter(
     name="gpufeed_storage_read_bytes_total",
     unit="bytes",
-    help="Bytes read from the device or the server, without what the page cache answered.",
-    source="/proc/diskstats; mountstats bytes",
+    help="Bytes read from the device or the server, without what the page cache answered. "
+    "With it, where a client counts nothing else: GPFS, Lustre without osc statistics.",
+    source="/proc/diskstats; mountstats bytes; Lustre osc and llite; CephFS metrics; nvidia-fs; mmpmon",
     profile="minimal",
     row_profile=_MINIMAL_FOR_NETWORK,
 )
@@ -45,7 +46,7 @@ STORAGE_WRITE_BYTES_TOTAL = _counter(
     name="gpufeed_storage_write_bytes_total",
     unit="bytes",
     help="Bytes written to the device or the server.",
-    source="/proc/diskstats; mountstats bytes",
+    source="/proc/diskstats; mountstats bytes; Lustre osc and llite; CephFS metrics; nvidia-fs; mmpmon",
     profile="minimal",
     row_profile=_MINIMAL_FOR_NETWORK,
 )
@@ -54,7 +55,7 @@ STORAGE_APPLICATION_READ_BYTES_TOTAL = _counter(
     name="gpufeed_storage_application_read_bytes_total",
     unit="bytes",
     help="Bytes that applications read, page cache included.",
-    source="mountstats bytes",
+    source="mountstats bytes; Lustre llite; mmpmon",
     profile="full",
 )
 
