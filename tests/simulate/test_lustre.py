@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gpufeed.clock import read_frame_time
 from gpufeed.model.frame import Frame
 from gpufeed.model.storage import StorageCounters
 from gpufeed.probe.inline import InlineProbe
@@ -13,6 +14,7 @@ from gpufeed.simulate.clock import SteppedClock
 from gpufeed.simulate.layout import LAYOUTS
 from gpufeed.simulate.stepped import SteppedNode
 from gpufeed.sources.builtin import BUILTIN
+from gpufeed.step import Settings, initial, step
 from gpufeed.units import NS_PER_S
 
 HOST = tuple(source for source in BUILTIN if source.name != "nvml")
@@ -49,6 +51,20 @@ def test_what_jobs_read_is_counted_by_lustre_and_by_no_other(node: SteppedNode, 
     assert lustre.read_s is not None
     assert lustre.read_s > 0
     assert {sample.read_bytes for sample in storage(frame, "nfs").values()} == {0}
+
+
+def test_waiting_for_lustre_is_waiting_for_storage(node: SteppedNode) -> None:
+    probe = InlineProbe(node.config(), BUILTIN, node.clock, node.is_blocked)
+    fold = initial(Settings(), read_frame_time(node.clock))
+    for _ in range(60):
+        node.advance(NS_PER_S // 2)
+        fold = step(fold, probe.tick())
+    probe.close()
+    truth_ns = node.truth_ns(0)
+    for attribution in fold.state.attributions.values():
+        told_ns = {tuple(pair): spent_ns for pair, spent_ns in attribution.state_ns.items()}
+        for pair, spent_ns in truth_ns.items():
+            assert told_ns[pair] == pytest.approx(spent_ns, abs=4 * NS_PER_S)
 
 
 def test_gds_beside_it_counts_nothing_and_says_so(node: SteppedNode) -> None:
