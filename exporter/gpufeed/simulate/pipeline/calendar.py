@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discrete events: processes that sleep, and gates they wait at. Nothing happens between two events."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from heapq import heappop, heappush
 
 
@@ -27,6 +27,11 @@ class Calendar:
         self.now = 0
         self._due: list[tuple[int, int, Process]] = []
         self._turn = 0
+
+    @property
+    def events(self) -> int:
+        """How many were put there so far."""
+        return self._turn
 
     def start(self, process: Process, after_ns: int = 0) -> None:
         """Let a process begin."""
@@ -56,3 +61,9 @@ class Calendar:
             else:
                 wait.waiting.append(process)
         self.now = end_ns
+
+
+def once(function: Callable[[], None]) -> Process:
+    """A process that does one thing and ends."""
+    function()
+    yield from ()

@@ -54,6 +54,7 @@ class Exchanges:
         self._here = 0
         self._gate = Gate()
         self._legs: tuple[Leg, ...] = ()
+        self._root: Cause = ("busy", "other")  # why the last rank came last
         self.remote: RemoteRanks | None = None
 
     def join(self, site: Site, of: Collective, computed_ns: int) -> Process:
@@ -68,24 +69,33 @@ class Exchanges:
             yield leg.duration_ns
 
     def _meet(self, site: Site, of: Collective, computed_ns: int) -> Process:
+        came_ns = self._calendar.now
         self._here += 1
         if self._here < len(self._gpus):
             site.begin(self._spin(of.engine), SPINNING_CORES)
             yield self._gate
+            site.roots_ns[self._root] += self._calendar.now - came_ns
+        else:
+            self._root = site.excuse()
+            yield from self._meet_remote(site, of)
+            self._here = 0
+            self._legs = self._plan(of, computed_ns)
+            if self.remote is not None:
+                self.remote.leaves_ns = self._calendar.now + sum(leg.duration_ns for leg in self._legs)
+            self._calendar.open(self._gate)
+        site.excuses.clear()
+
+    def _meet_remote(self, site: Site, of: Collective) -> Process:
+        """Ranks on other nodes take part where anything moves."""
+        if self.remote is None or not (of.nvlink_bytes or of.fabric_bytes):
             return
-        if self.remote is not None:
-            late_ns = self.remote.late_ns()
-            if late_ns is None:
-                site.begin(self._spin(of.engine), SPINNING_CORES)
-                yield Gate()  # that nobody opens
-            elif late_ns:
-                site.begin(self._spin(of.engine), SPINNING_CORES)
-                yield late_ns
-        self._here = 0
-        self._legs = self._plan(of, computed_ns)
-        if self.remote is not None:
-            self.remote.leaves_ns = self._calendar.now + sum(leg.duration_ns for leg in self._legs)
-        self._calendar.open(self._gate)
+        late_ns = self.remote.late_ns()
+        if late_ns != 0:
+            site.begin(self._spin(of.engine), SPINNING_CORES)
+            self._root = ("starved", "peer")
+            # for a rank that never comes, at a gate that nobody opens
+            yield Gate() if late_ns is None else late_ns
+            site.roots_ns[self._root] += late_ns or 0
 
     def _plan(self, of: Collective, computed_ns: int) -> tuple[Leg, ...]:
         model = self._palette.model

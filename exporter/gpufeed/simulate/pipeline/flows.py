@@ -4,9 +4,10 @@
 from collections import deque
 from typing import Final
 
+from gpufeed.simulate.pipeline.sharing import Shared
 from gpufeed.simulate.pipeline.track import RECENT_NS
 
-READINGS: Final = ("bytes", "operations", "round_trip_s", "queue_s")
+_NOTHING: Final = 1e-6
 
 
 class Copies:
@@ -58,39 +59,51 @@ class Copies:
 
 
 class Transfers:
-    """Reads or writes of one kind of storage by one rank, as the client counts them."""
+    """Reads or writes of one rank at one server, as its client counts them."""
 
-    __slots__ = ("_rates", "_since_ns", "_totals", "under_way")
+    __slots__ = ("_at", "_bytes", "_each", "_on_wire", "_outstanding", "_queue_s", "_queued", "_round_trip_s",
+                 "_server", "_since_ns", "operation_bytes")  # fmt: skip
 
-    def __init__(self) -> None:
-        self.under_way = 0
+    def __init__(self, server: Shared, operation_bytes: float) -> None:
+        self.operation_bytes = operation_bytes
+        self._server = server
+        self._at = 0.0  # what the server had given each user when last looked
         self._since_ns = 0
-        self._totals = [0.0] * len(READINGS)
-        self._rates = [0.0] * len(READINGS)
+        self._each = 0.0  # bytes for one unit that the server gives each user
+        self._outstanding = 0.0  # operations on the wire
+        self._queued = 0.0  # operations that wait for a slot of the client
+        self._bytes = self._round_trip_s = self._queue_s = 0.0
 
-    def begin(self, now_ns: int, rates: tuple[float, ...]) -> None:
-        """One more runs; its share of each of READINGS per nanosecond."""
+    def change(self, now_ns: int, each: float, outstanding: float, queued: float = 0.0) -> None:
+        """One more transfer runs; or, with what it began with negative, one fewer."""
         self._settle(now_ns)
-        self.under_way += 1
-        self._rates = [have + more for have, more in zip(self._rates, rates, strict=True)]
+        self._each += each
+        self._outstanding += outstanding
+        self._queued += queued
+        if abs(self._outstanding) < _NOTHING:
+            # what rounding leaves must not grow over millions of transfers
+            self._each = self._outstanding = self._queued = 0.0
 
-    def end(self, now_ns: int, rates: tuple[float, ...]) -> None:
-        """One that began with these rates is done."""
-        self._settle(now_ns)
-        self.under_way -= 1
-        if self.under_way:
-            self._rates = [have - less for have, less in zip(self._rates, rates, strict=True)]
-        else:
-            self._rates = [0.0] * len(READINGS)
+    def add(self, size: float) -> None:
+        """So much moves in no time."""
+        self._bytes += size
 
-    def totals(self, now_ns: int) -> list[float]:
-        """Since the start, in the order of READINGS. What never ends within the run counts as it goes."""
+    def totals(self, now_ns: int) -> tuple[float, float, float, float]:
+        """Since the start: bytes, operations, and the seconds that operations were on the wire and in the queue.
+
+        An operation under way counts as far as it is.
+        """
         self._settle(now_ns)
-        return self._totals
+        return self._bytes, self._bytes / self.operation_bytes, self._round_trip_s, self._queue_s
 
     def _settle(self, now_ns: int) -> None:
-        spent_ns = now_ns - self._since_ns
-        if spent_ns:
-            if self.under_way:
-                self._totals = [total + rate * spent_ns for total, rate in zip(self._totals, self._rates, strict=True)]
-            self._since_ns = now_ns
+        if self._outstanding:
+            at = self._server.received(now_ns)
+            self._bytes += self._each * (at - self._at)
+            self._at = at
+            spent_s = (now_ns - self._since_ns) * 1e-9
+            self._round_trip_s += self._outstanding * spent_s
+            self._queue_s += self._queued * spent_s
+        else:
+            self._at = self._server.received(now_ns)
+        self._since_ns = now_ns

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host of a judged node as a whole: processors, pressure, and the tasks that nothing with a GPU belongs to."""
+"""The host of a judged node as a whole: what readers of /proc/stat, /proc/pressure and other mounts see."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from gpufeed.simulate.pipeline.calendar import Calendar
-from gpufeed.simulate.pipeline.gpu import CALM_CPU_WAITING, JudgedGpu
-from gpufeed.simulate.pipeline.meter import Meter
+from gpufeed.simulate.pipeline.meter import CALM_CPU_WAITING, Meter
+from gpufeed.simulate.pipeline.neighbour import NeighbourWork
 
-_BACKGROUND_CPU: Final = 0.3
+BACKGROUND_CPU: Final = 0.3
 """Cores that the operating system and its services use."""
 
 
 class JudgedHost:
-    """All that a reader of /proc/stat and /proc/pressure sees."""
+    """The node's own meter counts the tasks of all jobs and of the neighbours."""
 
-    def __init__(self, calendar: Calendar, gpus: Sequence[JudgedGpu], jobs: Sequence[Meter]) -> None:
+    def __init__(self, calendar: Calendar, meter: Meter, neighbours: Sequence[NeighbourWork], cpus: int) -> None:
+        self.meter = meter
+        self.neighbours = neighbours
+        self.cpus = cpus
         self._calendar = calendar
-        self._gpus = gpus
-        self._jobs = jobs
-        self.cpus = 4 * len(gpus)
 
     @property
     def elapsed_s(self) -> float:
@@ -29,32 +29,36 @@ class JudgedHost:
     @property
     def busy_s(self) -> float:
         """Of all processors."""
-        used = sum(m.trainer_cpu_s + m.loader_cpu_s for m in self._settled())
-        return _BACKGROUND_CPU * self.elapsed_s + used
+        meter = self._settled()
+        used = meter.trainer_cpu_s + meter.loader_cpu_s + BACKGROUND_CPU * self.elapsed_s
+        return min(used, self.cpus * self.elapsed_s)
 
     @property
     def iowait_s(self) -> float:
         """Of processors that were idle while a task waited for input or output."""
-        return min(sum(m.blocked_s for m in self._settled()), self.cpus * self.elapsed_s - self.busy_s)
+        return min(self._settled().blocked_s, self.cpus * self.elapsed_s - self.busy_s)
 
     @property
     def waiting_s(self) -> dict[str, float]:
         """Pressure of all tasks together, by its name in HOST_INTEGRALS."""
-        meters = self._settled()
+        meter = self._settled()
         return {
-            "io_waiting_s": max((m.io_waiting_s for m in meters), default=0.0),
-            "io_stalled_s": min((m.io_stalled_s for m in meters), default=0.0),
-            "cpu_waiting_s": max((m.cpu_waiting_s for m in meters), default=0.0) + CALM_CPU_WAITING * self.elapsed_s,
-            "memory_waiting_s": max((m.memory_waiting_s for m in meters), default=0.0),
-            "memory_stalled_s": min((m.memory_stalled_s for m in meters), default=0.0),
+            "io_waiting_s": meter.io_waiting_s,
+            "io_stalled_s": meter.io_stalled_s,
+            "cpu_waiting_s": meter.cpu_waiting_s + CALM_CPU_WAITING * self.elapsed_s,
+            "memory_waiting_s": meter.memory_waiting_s,
+            "memory_stalled_s": meter.memory_stalled_s,
         }
 
     @property
     def blocked_tasks(self) -> int:
         """In uninterruptible sleep now."""
-        return sum(m.blocked + m.swapping for m in self._jobs)
+        return self.meter.blocked + self.meter.swapping
 
-    def _settled(self) -> Sequence[Meter]:
-        for meter in self._jobs:
-            meter.settle(self._calendar.now)
-        return self._jobs
+    def neighbour_total(self, name: str) -> float:
+        """Of all neighbours, by the names of their sums."""
+        return sum(work.sums()[name] for work in self.neighbours)
+
+    def _settled(self) -> Meter:
+        self.meter.settle(self._calendar.now)
+        return self.meter

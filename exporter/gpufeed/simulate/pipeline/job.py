@@ -8,33 +8,57 @@ from gpufeed.simulate.pipeline.chance import source
 from gpufeed.simulate.pipeline.exchange import Exchanges, RemoteRanks
 from gpufeed.simulate.pipeline.interludes import Interludes
 from gpufeed.simulate.pipeline.loader import Loader
+from gpufeed.simulate.pipeline.notebook import start_notebook, start_quiet
 from gpufeed.simulate.pipeline.server import Server
+from gpufeed.simulate.pipeline.serving import start_serving
 from gpufeed.simulate.pipeline.site import COPY_REACH, Site
 from gpufeed.simulate.pipeline.trainer import Trainer
-from gpufeed.simulate.pipeline.workload import SLOWNESS, Collective, Input, Training
+from gpufeed.simulate.pipeline.workload import (
+    SLOWNESS,
+    Collective,
+    Notebook,
+    Serving,
+    Storage,
+    Training,
+    Workload,
+)
+
+
+def start(of: Workload, sites: Sequence[Site], seed: str) -> None:
+    """Let a job begin, each of its ranks on its GPU."""
+    match of:
+        case Training():
+            start_training(of, sites, seed)
+        case Serving():
+            start_serving(of, sites, seed)
+        case Notebook():
+            start_notebook(of, sites)
+        case _:
+            start_quiet(of, sites)
 
 
 def start_training(of: Training, sites: Sequence[Site], seed: str) -> None:
-    """Let the ranks of a training job begin, each on its GPU."""
+    """Ranks that train, in step where they exchange anything."""
     first = sites[0]
-    model = first.model
-    step_s = step_seconds(of, model)
+    step_s = step_seconds(of, first.model, first.slowness)
     exchanges = Exchanges([site.gpu for site in sites], first.palette, first.conditions, first.calendar, first.speeds)
     if of.remote is not None:
-        parts = max(1, sum(work.collective is not None for work in of.works))
+        meetings = max(1, sum(work.collective is not None for work in of.works))
         exchanges.remote = RemoteRanks(
-            of.remote, step_s / parts, first.calendar, source(seed, "remote"), first.conditions
+            of.remote, step_s / meetings, first.calendar, source(seed, "remote"), first.conditions
         )
-    server = _server(of.input, sites, step_s, seed)
-    interludes = Interludes(of, step_s)
+    wanted = len(sites) * of.input.batch_bytes / step_s if of.input is not None else 1.0
+    storage = of.input.storage if of.input is not None else Storage()
+    server = _server(storage, wanted, first, seed)
+    saved = of.checkpoint.storage if of.checkpoint is not None else None
+    interludes = Interludes(of, step_s, exchanges, server, _server(saved, 1.0, first, seed) if saved else server)
     for site in sites:
-        loader = None if of.input is None or server is None else Loader(site, of.input, server)
-        site.calendar.start(Trainer(site, of, loader, exchanges, interludes).run())
+        loader = None if of.input is None else Loader(site, of.input, server)
+        site.start(Trainer(site, of, loader, exchanges, interludes).run())
 
 
-def step_seconds(of: Training, model: GpuModel) -> float:
+def step_seconds(of: Training, model: GpuModel, slowness: float) -> float:
     """A step that nothing holds up: what is computed, and what is exchanged and cannot be hidden."""
-    slowness = SLOWNESS[model.key]
     exchanged = sum(
         shown_seconds(work.collective, work.seconds * slowness, model) for work in of.works if work.collective
     )
@@ -50,9 +74,11 @@ def shown_seconds(of: Collective, computed_s: float, model: GpuModel) -> float:
     return whole - min(of.overlap * whole, computed_s)
 
 
-def _server(of: Input | None, sites: Sequence[Site], step_s: float, seed: str) -> Server | None:
-    if of is None:
-        return None
-    wanted = len(sites) * of.batch_bytes / step_s
-    rate = of.storage.bytes_per_s or of.storage.of_demand * wanted
-    return Server(of.storage, rate, sites[0].calendar, source(seed, "server"), sites[0].speeds)
+def slowness_of(model: GpuModel) -> float:
+    """How much longer than an H100 a board computes."""
+    return SLOWNESS.get(model.key, 1.0)
+
+
+def _server(storage: Storage, wanted: float, site: Site, seed: str) -> Server:
+    rate = storage.bytes_per_s or storage.of_demand * wanted
+    return Server(storage, rate, site.calendar, source(seed, "server", storage.kind), site.speeds)

@@ -8,7 +8,7 @@ from typing import Final
 
 from gpufeed.simulate.pipeline.calendar import Gate, Process
 from gpufeed.simulate.pipeline.server import Server
-from gpufeed.simulate.pipeline.site import Site
+from gpufeed.simulate.pipeline.site import POLLING_CORES, Site
 from gpufeed.simulate.pipeline.stages import Stage
 from gpufeed.simulate.pipeline.workload import Input
 
@@ -32,9 +32,10 @@ class Loader:
         self._ahead = max(1, of.workers) * of.prefetch
         self._cores = [0] * of.cores  # when each of them is free
         self._randoms = [site.random(f"loader {worker}") for worker in range(max(1, of.workers))]
-        self._outside = of.storage.kind in ("object", "gds")  # neither wait is uninterruptible sleep
         for worker in range(of.workers):
-            site.calendar.start(self._work(worker))
+            site.start(self._work(worker))
+        site.loaders = of.workers
+        site.cores = of.cores
 
     def take(self, number: int) -> Process:
         """Until batch `number` is ready in a pinned buffer; then it is the caller's."""
@@ -56,7 +57,12 @@ class Loader:
         """A batch is in this stage from now on."""
         self._where[number] = stage
         if number == self.wanted:
-            self.site.wait_for(stage)
+            self.site.wait_for(stage, POLLING_CORES)
+
+    @property
+    def copies_ahead(self) -> bool:
+        """Whether the next batch is copied while the GPU computes on this one."""
+        return self.of.copies_ahead and self.of.workers > 0
 
     def forget(self, number: int) -> None:
         """The GPU has it."""
@@ -72,41 +78,30 @@ class Loader:
             number += self.of.workers
 
     def _make(self, number: int, random: Random, *, is_main: bool) -> Process:
-        of = self.of
+        of, site = self.of, self.site
         size = of.batch_bytes * max(_LEAST, random.gauss(1.0, of.spread))
-        noise = math.exp(random.gauss(0.0, of.storage.spread))
-        self.move(number, Stage.STORAGE)
-        yield from self._fetch(size * (1 - self._cached(number)), noise)
+        # of mean one: a harder batch is harder for the server too
+        effort = math.exp(random.gauss(-(of.storage.spread**2) / 2, of.storage.spread))
+        missing = size * (1 - self._cached(number))
+        if missing or of.files_per_batch:
+            self.move(number, Stage.STORAGE)
+            site.meter.move(site.calendar.now, blocked=self.server.blocks)
+            yield from self._fetch(missing, effort / site.conditions.factor("late_input", site.gpu))
+            site.meter.move(site.calendar.now, blocked=-self.server.blocks)
         self.move(number, Stage.HOST_CPU)
         yield from self._compute(is_main=is_main)
-        if of.reclaim_s and not self.site.speeds.is_free(Stage.HOST_MEMORY):
+        if of.reclaim_s and not site.speeds.is_free(Stage.HOST_MEMORY):
             self.move(number, Stage.HOST_MEMORY)
             yield from self._reclaim(random)
         self.move(number, Stage.PCIE)
         self._ready.add(number)
-        self.site.calendar.open(self._arrival)
+        site.calendar.open(self._arrival)
 
-    def _fetch(self, size: float, noise: float) -> Process:
-        site, of = self.site, self.of
-        slow = site.conditions.factor("reads_slow", site.gpu) * site.conditions.factor("late_input", site.gpu)
-        far = site.conditions.factor("round_trips_slow", site.gpu) * site.conditions.factor("late_input", site.gpu)
-        fetch = self.server.read(size, of.files_per_batch, noise, slow=slow, far=far)
-        if not fetch.moving_ns:
-            return
-        blocked = 0 if self._outside else 1
-        self.server.began()
-        site.meter.move(site.calendar.now, blocked=blocked)
-        if fetch.opening_ns:
-            opens = site.meter.of(of.storage.kind, "open")
-            opens.begin(site.calendar.now, fetch.opening_rates)
-            yield fetch.opening_ns
-            opens.end(site.calendar.now, fetch.opening_rates)
-        reads = site.meter.of(of.storage.kind, "read")
-        reads.begin(site.calendar.now, fetch.rates)
-        yield fetch.moving_ns
-        reads.end(site.calendar.now, fetch.rates)
-        site.meter.move(site.calendar.now, blocked=-blocked)
-        self.server.ended()
+    def _fetch(self, size: float, effort: float) -> Process:
+        if self.of.files_per_batch:
+            yield from self.server.open(self.site.meter, self.of.files_per_batch, effort)
+        if size:
+            yield from self.server.read(self.site.meter, size, effort)
 
     def _compute(self, *, is_main: bool) -> Process:
         site = self.site

@@ -4,9 +4,13 @@
 from typing import Final, Literal
 
 from gpufeed.simulate.pipeline.flows import Transfers
+from gpufeed.simulate.pipeline.sharing import Shared
 
 Kind = Literal["nfs", "disk", "object", "gds"]
 Way = Literal["read", "write", "open"]
+
+CALM_CPU_WAITING: Final = 0.01
+"""Share of time in which some task of any busy rank waits for a processor."""
 
 IDLE_TRAINER: Final = 0.15
 """Cores of a main thread that polls; from here on it works."""
@@ -57,6 +61,11 @@ class Meter:
             self.job.trainer += cores - self.trainer
         self.trainer = cores
 
+    def clear(self, now_ns: int) -> None:
+        """All tasks have ended."""
+        self.set_trainer(now_ns, 0.0)
+        self.move(now_ns, blocked=-self.blocked, running=-self.running, queued=-self.queued, swapping=-self.swapping)
+
     def settle(self, now_ns: int) -> None:
         """Add up to this instant."""
         spent_s = (now_ns - self.since_ns) * 1e-9
@@ -77,9 +86,9 @@ class Meter:
                 if not works:
                     self.memory_stalled_s += spent_s
 
-    def of(self, kind: Kind, way: Way) -> Transfers:
-        """Transfers of one kind of storage in one direction."""
+    def transfers_of(self, kind: Kind, way: Way, server: Shared, operation_bytes: float) -> Transfers:
+        """Transfers of one kind of storage in one direction. A rank has one server of a kind."""
         found = self.transfers.get((kind, way))
         if found is None:
-            found = self.transfers[kind, way] = Transfers()
+            found = self.transfers[kind, way] = Transfers(server, operation_bytes)
         return found

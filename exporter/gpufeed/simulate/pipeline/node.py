@@ -1,33 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node whose jobs are simulated stage by stage: what its faces show and its truth say come from the same events."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from gpufeed.simulate.activity import Activity, Cause
+from gpufeed.simulate.activity import Cause
 from gpufeed.simulate.faults import Fault
-from gpufeed.simulate.hardware import DEFAULT_DRIVER, MODELS, Board, boards
+from gpufeed.simulate.hardware import MODELS, Board, boards
 from gpufeed.simulate.pipeline.calendar import Calendar, Process
 from gpufeed.simulate.pipeline.conditions import Conditions
 from gpufeed.simulate.pipeline.gpu import JudgedGpu
 from gpufeed.simulate.pipeline.host import JudgedHost
-from gpufeed.simulate.pipeline.job import start_training
+from gpufeed.simulate.pipeline.incidents import FREE, NO_DRIVER, Incidents
+from gpufeed.simulate.pipeline.job import slowness_of, start
 from gpufeed.simulate.pipeline.meter import Meter
+from gpufeed.simulate.pipeline.neighbour import NeighbourWork
 from gpufeed.simulate.pipeline.scenario import JudgedScenario
 from gpufeed.simulate.pipeline.scenarios import JUDGED
 from gpufeed.simulate.pipeline.site import Site
 from gpufeed.simulate.pipeline.stages import Speeds, Stage
 from gpufeed.simulate.pipeline.track import Palette, Track
-from gpufeed.simulate.pipeline.workload import SLOWNESS, Job, Training
+from gpufeed.simulate.pipeline.workload import Job
 
 _SECOND_NS: Final = 1_000_000_000
-_FREE: Final = Activity(truth=("idle_free", ""), occupant="none", power=0.0, temperature_c=30.0)
-_HELD: Final = Activity(truth=("idle_held", ""), memory=0.5, power=0.1, temperature_c=38.0)
+_SPARE_CORES: Final = 8
+"""Processors of the node that no rank is bound to."""
 
 
 class JudgedNode:
-    """The same scenario, model, number of GPUs, seed and speeds give the same node, however time is cut."""
+    """The same scenario, model, number of GPUs, seed and speeds give the same node, however time is cut.
+
+    Raises KeyError for a scenario that is not there, ValueError for one that is not told on this model.
+    """
 
     def __init__(
         self,
@@ -41,24 +46,41 @@ class JudgedNode:
         self.model = MODELS[model]
         if self.scenario.models and model not in self.scenario.models:
             raise ValueError(f"scenario {self.scenario.name} is for {', '.join(self.scenario.models)}, not {model}")
-        self.driver_version = DEFAULT_DRIVER
-        self.has_driver = True
         self.seed = f"{seed}/{self.scenario.name}"
         self._calendar = Calendar()
         self._palette = Palette(self.model)
         self._speeds = Speeds(speedup)
         self.conditions = Conditions(self._calendar, self.scenario.troubles, gpus)
-        self.job_meters: list[Meter] = []
         self.gpus = [self._gpu(board) for board in boards(self.model, gpus)]
-        self._jobs = [self._start(job, number, gpus) for number, job in enumerate(self.scenario.jobs)]
-        self.host = JudgedHost(self._calendar, self.gpus, self.job_meters)
+        self.meter = Meter()  # of the whole node
+        is_alone = len(self.scenario.jobs) == 1 and not self.scenario.neighbours
+        self.job_meters = [self.meter] if is_alone else [Meter(self.meter) for _ in self.scenario.jobs]
+        self._incidents = Incidents(self.scenario.incidents, self.gpus, self._calendar, self._palette)
+        self._calendar.start(self._begin(), self._driver_ns())
         self._calendar.start(self._warm())
+        self._calendar.run_until(0)
+        neighbours = [
+            NeighbourWork(of, self._calendar, Meter(self.meter), f"{self.seed}/{number}")
+            for number, of in enumerate(self.scenario.neighbours)
+        ]
+        cpus = _SPARE_CORES + sum(gpu.site.cores for gpu in self.gpus)
+        self.host = JudgedHost(self._calendar, self.meter, neighbours, cpus)
         self._calendar.run_until(0)
 
     @property
     def age_ns(self) -> int:
         """Time since the start."""
         return self._calendar.now
+
+    @property
+    def events(self) -> int:
+        """How many things have happened so far: what simulating costs, whatever the machine."""
+        return self._calendar.events
+
+    @property
+    def has_driver(self) -> bool:
+        """Whether the driver is loaded."""
+        return self._incidents.has_driver
 
     def advance(self, duration_ns: int) -> None:
         """Time passes."""
@@ -74,14 +96,16 @@ class JudgedNode:
 
     def faults(self) -> tuple[Fault, ...]:
         """What the driver does wrong now because of the scenario's incidents."""
-        return ()
+        return self._incidents.faults()
 
     def _gpu(self, board: Board) -> JudgedGpu:
-        level = self._palette.known("free") or self._palette.make(_FREE, key="free")
+        has_driver = self._driver_ns() == 0
+        key = "free" if has_driver else "no driver"
+        level = self._palette.known(key) or self._palette.make(FREE if has_driver else NO_DRIVER, key=key)
         site = Site(
             gpu=board.index,
             model=self.model,
-            slowness=SLOWNESS[self.model.key],
+            slowness=slowness_of(self.model),
             calendar=self._calendar,
             palette=self._palette,
             track=Track(level),
@@ -92,17 +116,28 @@ class JudgedNode:
         )
         return JudgedGpu(board, site)
 
-    def _start(self, job: Job, number: int, gpus: int) -> Sequence[int]:
-        meter = Meter()
-        self.job_meters.append(meter)
-        ranks = job.ranks(gpus)
-        sites = [self.gpus[rank].site for rank in ranks]
-        for rank, site in zip(ranks, sites, strict=True):
-            site.meter.job = meter
-            self.gpus[rank].job = number
-        if sites and isinstance(job.workload, Training):
-            start_training(job.workload, sites, f"{self.seed}/{number}")
-        return ranks
+    def _driver_ns(self) -> int:
+        """When the driver is loaded."""
+        return max((i.until_ns or 0 for i in self.scenario.incidents if i.kind == "driver_absent"), default=0)
+
+    def _begin(self) -> Process:
+        """All jobs, once there is a driver."""
+        level = self._palette.known("free") or self._palette.make(FREE, key="free")
+        for gpu in self.gpus:
+            gpu.site.track.begin(level, self._calendar.now)
+        for number, job in enumerate(self.scenario.jobs):
+            self._start(job, number)
+        yield from ()
+
+    def _start(self, job: Job, number: int) -> None:
+        ranks = job.ranks(len(self.gpus))
+        for rank, gpu in enumerate(ranks):
+            site = self.gpus[gpu].site
+            site.meter.job = self.job_meters[number]
+            site.rank = rank
+            self.gpus[gpu].job = number
+        if ranks:
+            start(job.workload, [self.gpus[gpu].site for gpu in ranks], f"{self.seed}/{number}")
 
     def _warm(self) -> Process:
         while True:

@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A storage server as its clients on this node find it: first come, first served, at a rate others also use."""
+"""A storage server as its clients on this node find it: a rate they share, round trips, and others who also ask."""
 
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
 from gpufeed.simulate.pipeline.calendar import Calendar, Process
+from gpufeed.simulate.pipeline.meter import Meter
+from gpufeed.simulate.pipeline.sharing import Shared
 from gpufeed.simulate.pipeline.stages import Speeds, Stage
 from gpufeed.simulate.pipeline.workload import Storage
 
 OPERATION_BYTES: Final = 1024 * 1024
+"""Size of one READ or WRITE: rsize and wsize of the mount."""
+
 _NS: Final = 1e9
-
-
-class Fetch(NamedTuple):
-    """One reader's or writer's transfer: how long it takes, and its shares of READINGS per nanosecond."""
-
-    opening_ns: int  # before the first byte: files are looked up
-    opening_rates: tuple[float, ...]
-    moving_ns: int
-    rates: tuple[float, ...]
-
-
-NOTHING: Final = Fetch(0, (), 0, ())
+_OUTSIDE: Final = ("object", "gds")
+"""Neither a socket nor the GPU's own reads are waited for in uninterruptible sleep."""
 
 
 class Server:
@@ -32,80 +26,58 @@ class Server:
     ) -> None:
         self.storage = storage
         self.bytes_per_s = bytes_per_s
+        self.blocks = int(storage.kind not in _OUTSIDE)  # tasks in state D for one reader
         self._calendar = calendar
         self._random = random
-        self._speeds = speeds
-        self._read_free_ns = self._write_free_ns = self._open_free_ns = 0
-        self._share = 1.0  # of its speed that others leave
-        self._readers = 0
+        self._is_free = speeds.is_free(Stage.STORAGE)
+        self._writes_are_free = speeds.is_free(Stage.CHECKPOINT)
+        speed = 1.0 if self._is_free else speeds.of(Stage.STORAGE)
+        self._whole = bytes_per_s / _NS * speed
+        window_bytes = storage.window * OPERATION_BYTES
+        self.reads = Shared(calendar, self._whole, window_bytes / storage.rtt_s / _NS * speed)
+        self.opens = Shared(calendar, storage.files_per_s / _NS * speed, speed / max(storage.file_s, 1e-9) / _NS)
+        written = 1.0 if self._writes_are_free else speeds.of(Stage.CHECKPOINT)
+        self.writes = Shared(calendar, storage.write_bytes_per_s / _NS * written)
         if storage.burst_s:
             calendar.start(self._others())
 
-    def read(self, size: float, files: int, noise: float, *, slow: float = 1.0, far: float = 1.0) -> Fetch:
-        """What a reader who comes now gets. `slow` and `far`: shares of rate and of nearness that are left."""
-        speed = self._speeds.of(Stage.STORAGE)
-        if size < 1 and not files:
-            return NOTHING
-        if self._speeds.is_free(Stage.STORAGE):
-            return self._at_once(size, files)
-        storage, now = self.storage, self._calendar.now
-        opening_ns = self._open(files, speed * far) if files else 0
-        operations = size / OPERATION_BYTES
-        alone_s = operations / storage.window * storage.rtt_s * noise / far
-        begins_ns = max(now + opening_ns, self._read_free_ns)
-        self._read_free_ns = begins_ns + int(size / (self.bytes_per_s * self._share * slow) * _NS / speed)
-        moving_ns = max(int(alone_s * _NS / speed), self._read_free_ns - now - opening_ns, 1)
-        return Fetch(opening_ns, (0.0, *_operations(files, opening_ns)), moving_ns, self._rates(size, moving_ns))
+    def read(self, meter: Meter, size: float, effort: float) -> Process:
+        """One reader gets so many bytes. `effort`: how much harder than usual it is for the server, and for it."""
+        reads = meter.transfers_of(self.storage.kind, "read", self.reads, OPERATION_BYTES)
+        if self._is_free:
+            reads.add(size)
+            return
+        window = min(self.storage.window, max(1.0, size / OPERATION_BYTES))
+        on_wire = min(1.0, self.storage.slots / ((self.reads.users + 1) * window))
+        each, outstanding, queued = 1 / effort, window * on_wire, window * (1 - on_wire)
+        reads.change(self._calendar.now, each, outstanding, queued)
+        yield from self.reads.use(size * effort)
+        reads.change(self._calendar.now, -each, -outstanding, -queued)
 
-    def write(self, size: float) -> Fetch:
-        """What a writer who comes now gets."""
-        now, speed = self._calendar.now, self._speeds.of(Stage.CHECKPOINT)
-        begins_ns = max(now, self._write_free_ns)
-        self._write_free_ns = begins_ns + int(size / self.storage.write_bytes_per_s * _NS / speed)
-        moving_ns = max(self._write_free_ns - now, 1)
-        return Fetch(0, (), moving_ns, self._rates(size, moving_ns))
+    def open(self, meter: Meter, files: int, effort: float) -> Process:
+        """One reader looks so many files up, one after the other."""
+        opens = meter.transfers_of(self.storage.kind, "open", self.opens, 1.0)
+        if self._is_free:
+            opens.add(files)
+            return
+        opens.change(self._calendar.now, 1 / effort, 1.0)
+        yield from self.opens.use(files * effort)
+        opens.change(self._calendar.now, -1 / effort, -1.0)
 
-    def began(self) -> None:
-        """A reader has requests outstanding."""
-        self._readers += 1
-
-    def ended(self) -> None:
-        """It has none any more."""
-        self._readers -= 1
-
-    def _open(self, files: int, speed: float) -> int:
-        """One after the other, each a few round trips; all readers together no faster than the server looks up."""
-        alone_ns = int(files * self.storage.file_s * _NS / speed)
-        begins_ns = max(self._calendar.now, self._open_free_ns)
-        self._open_free_ns = begins_ns + int(files / self.storage.files_per_s * _NS / speed)
-        return max(alone_ns, self._open_free_ns - self._calendar.now)
-
-    def _rates(self, size: float, moving_ns: int) -> tuple[float, ...]:
-        """A window of operations is outstanding throughout; what the client has no slot for waits in its queue."""
-        wanted = (self._readers + 1) * self.storage.window
-        on_wire = min(1.0, self.storage.slots / wanted)
-        outstanding = min(self.storage.window, max(1.0, size / OPERATION_BYTES))
-        operations = max(1.0, size / OPERATION_BYTES)
-        return (
-            size / moving_ns,
-            operations / moving_ns,
-            outstanding * on_wire / _NS,
-            outstanding * (1 - on_wire) / _NS,
-        )
-
-    def _at_once(self, size: float, files: int) -> Fetch:
-        """Bytes still move, in no time that matters."""
-        return Fetch(0, (0.0, files, 0.0, 0.0), 1, (size, max(1.0, size / OPERATION_BYTES), 0.0, 0.0))
+    def write(self, meter: Meter, size: float) -> Process:
+        """One writer's bytes, until the server has them."""
+        writes = meter.transfers_of(self.storage.kind, "write", self.writes, OPERATION_BYTES)
+        if self._writes_are_free:
+            writes.add(size)
+            return
+        writes.change(self._calendar.now, 1.0, self.storage.window)
+        yield from self.writes.use(size)
+        writes.change(self._calendar.now, -1.0, -self.storage.window)
 
     def _others(self) -> Process:
         storage = self.storage
         while True:
             yield int(self._random.expovariate(1 / storage.calm_s) * _NS)
-            self._share = storage.in_burst
+            self.reads.set_whole(self._whole * storage.in_burst)
             yield int(self._random.expovariate(1 / storage.burst_s) * _NS)
-            self._share = 1.0
-
-
-def _operations(files: int, opening_ns: int) -> tuple[float, float, float]:
-    """READINGS but bytes of looking files up: one is outstanding throughout."""
-    return (files / opening_ns, 1 / _NS, 0.0) if opening_ns else (0.0, 0.0, 0.0)
+            self.reads.set_whole(self._whole)

@@ -40,12 +40,12 @@ class Trainer:
         """The main thread."""
         site, of = self.site, self.of
         yield from self.interludes.start(site)
-        if self.loader is not None and self.loader.of.copies_ahead:
-            site.calendar.start(self._feed(self.loader))
+        if self.loader is not None and self.loader.copies_ahead:
+            site.start(self._feed(self.loader))
         number = 0
         while True:
             if of.loop_s and (loop_ns := site.speeds.ns(Stage.HOST_CPU, of.loop_s)):
-                site.begin(site.waiting(Stage.HOST_CPU), 1.0)
+                site.wait_for(Stage.HOST_CPU, 1.0)
                 yield loop_ns
             if self.loader is not None:
                 yield from self._input(self.loader, number)
@@ -58,9 +58,9 @@ class Trainer:
     def _input(self, loader: Loader, number: int) -> Process:
         site = self.site
         if self._copied <= number:
-            site.begin(site.waiting(loader.where(number)), POLLING_CORES)
+            site.wait_for(loader.where(number), POLLING_CORES)
             loader.wanted = number
-            if loader.of.copies_ahead:
+            if loader.copies_ahead:
                 while self._copied <= number:
                     yield self._arrival
             else:
@@ -81,18 +81,8 @@ class Trainer:
 
     def _bring(self, loader: Loader, number: int) -> Process:
         yield from loader.take(number)
-        yield from self.copy_in(loader.of.copy_bytes)
+        yield from self.site.copy_in(loader.of.copy_bytes)
         self._copied = number + 1
-
-    def copy_in(self, size: float) -> Process:
-        """From the host to the GPU."""
-        site = self.site
-        copy_ns = site.speeds.ns(Stage.PCIE, size / site.copy_bytes_per_s)
-        if copy_ns:
-            rate = size / copy_ns
-            site.copies_in.begin(site.calendar.now, rate)
-            yield copy_ns
-            site.copies_in.end(site.calendar.now, rate)
 
     def _work(self, work: Work, noise: float) -> Process:
         site = self.site

@@ -25,10 +25,10 @@ class Storage:
     bytes_per_s: float | None = None  # the same in bytes, instead
     write_bytes_per_s: float = 4e9
     rtt_s: float = 0.0008  # of one mebibyte, when nobody else asks
-    spread: float = 0.25  # sigma of the logarithm of what a whole fetch takes
+    spread: float = 0.15  # sigma of the logarithm of what a whole fetch takes
     window: int = 8  # operations one reader has outstanding
     slots: int = 256  # that the client has for all of its readers
-    file_s: float = 0.0  # to look up and open one file
+    file_s: float = 0.0005  # to look up and open one file
     files_per_s: float = 1e6  # that the server can open
     burst_s: float = 0.0  # others' bursts: mean length; 0: there are none
     calm_s: float = 30.0  # mean time between them
@@ -94,6 +94,7 @@ class Checkpoint:
     is_async: bool = False
     by_first_only: bool = False  # rank 0 writes, the others wait at a barrier
     serialize_bytes_per_s: float = 3e9
+    storage: Storage = Storage()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,10 +149,11 @@ class Serving:
     """Requests answered by one engine over all GPUs of the job, in batches that change as they come and go."""
 
     load: float = 0.3  # of what it can do
-    request_s: float = 4.0  # one takes alone
-    prefill_s: float = 0.15
-    prompts_spread: float = 0.5
-    batch: int = 32
+    request_s: float = 2.0  # that decoding one answer takes
+    prefill_s: float = 0.05
+    spread: float = 0.5  # sigma of the logarithm of how long an answer takes
+    batch: int = 16
+    together: bool = True  # one engine over all GPUs; else one on each
     burst: float = 1.0  # how many times the mean rate requests come at in a burst
     burst_s: float = 20.0
     calm_s: float = 60.0
@@ -190,7 +192,7 @@ class Job:
 
 
 TroubleKind = Literal[
-    "clock", "rank_slow", "hang", "late_input", "reads_slow", "round_trips_slow", "nvlink_down",
+    "clock", "rank_slow", "hang", "late_input", "nvlink_down",
     "fabric_slow", "fabric_congested", "fabric_lossy", "pcie_narrow", "remote_slow", "processors_taken",
 ]  # fmt: skip
 
