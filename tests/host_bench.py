@@ -25,6 +25,7 @@ class HostBench:
         self.options: dict[CollectorName, CollectorOptions] = {}
         self.fast_period_ns = 500_000_000
         self.extra_sources: tuple[str, ...] = ()
+        self.job_users = False
         self.desks: list[Desk] = []
         for name in ("proc", "sys", "etc"):
             (root / name).mkdir()
@@ -39,6 +40,7 @@ class HostBench:
             fast_period_ns=self.fast_period_ns,
             collectors=dict(self.options),
             extra_sources=self.extra_sources,
+            job_users=self.job_users,
         )
 
     def write(self, path: str, content: str | bytes) -> None:

@@ -22,6 +22,7 @@ from gpufeed.signals import (
     inventory,
     lanes,
     meters,
+    ownership,
     samples,
     xids,
 )
@@ -33,6 +34,7 @@ from gpufeed.signals.flaps import Flaps
 from gpufeed.signals.integrals import Integrals
 from gpufeed.signals.inventory import Around, Inventory
 from gpufeed.signals.meters import Timelines
+from gpufeed.signals.ownership import Owned
 from gpufeed.signals.saved import Saved, decoded, encoded, is_same_boot
 from gpufeed.signals.settings import Capacity, Settings
 from gpufeed.signals.view import View
@@ -55,6 +57,7 @@ class Memory:
     flaps: Flaps = field(default_factory=Flaps)
     xids: Xids
     baselines: Baselines = field(default_factory=Baselines)
+    owned: Owned = field(default_factory=Owned)
     attributions: Attributions = field(default_factory=Attributions)
     latches: Latches = field(default_factory=Latches)
     saved: Saved | None = None  # found, but not known yet whether it is of this boot
@@ -160,6 +163,7 @@ def _counted(node: Node, frame: Frame) -> Node:
     totals = integrals.fold(memory.integrals, frame, found.records)
     ports = flaps.fold(memory.flaps, frame.readings)
     counted = xids.fold(memory.xids, frame, found.records)
+    owned = ownership.fold(memory.owned, state.samples, found.records)
     return Node(
         state=replace(
             state,
@@ -168,8 +172,9 @@ def _counted(node: Node, frame: Frame) -> Node:
             gpu_totals=totals.totals,
             ib_flaps=ports.counts,
             xids=counted.totals,
+            ownership=owned.result,
         ),
-        memory=replace(memory, inventory=found, integrals=totals, flaps=ports, xids=counted),
+        memory=replace(memory, inventory=found, integrals=totals, flaps=ports, xids=counted, owned=owned),
     )
 
 

@@ -32,7 +32,10 @@ from gpufeed.model.state import (
     GpuRecord,
     GpuTotals,
     Held,
+    JobView,
+    NearPort,
     NodeState,
+    Ownership,
     ProbeRecord,
     StateCause,
     Subject,
@@ -403,6 +406,22 @@ def verdicts(gpus: int, ports: int, mounts: int) -> dict[tuple[Subject, str], Ve
     }
 
 
+def ownership(gpus: int, ports: int, mounts: int) -> Ownership:
+    """One job on all GPUs, which reads two mounts; two cards near to each."""
+    job = JobView(scheduler="slurm", job_id="4242", step="0")
+    reads = tuple(StorageKey("nfs", f"/data{index}") for index in range(min(2, mounts)))
+    near = tuple(
+        NearPort(port=IbPortKey(f"mlx5_{index}", 1), netdev=f"ibs{index}", path="same_numa")
+        for index in range(min(2, ports))
+    )
+    return Ownership(
+        jobs={key(index): job for index in range(gpus)},
+        storages={key(index): reads for index in range(gpus)},
+        allocated={uuid(index): True for index in range(gpus)},
+        ports={uuid(index): near for index in range(gpus)},
+    )
+
+
 def node(*, gpus: int = 8, ports: int = 8, mounts: int = 20, disks: int = 40) -> NodeState:
     """A node on which everything is measured and every state was met; by default the reference node."""
     names = [*(f"gpu{index}" for index in range(gpus)), *(f"ib:mlx5_{index}" for index in range(ports))]
@@ -469,4 +488,5 @@ def node(*, gpus: int = 8, ports: int = 8, mounts: int = 20, disks: int = 40) ->
             ),
             frames=4_000,
         ),
+        ownership=ownership(gpus, ports, mounts),
     )

@@ -15,6 +15,7 @@ from gpufeed.catalogue import (
     gpu_errors,
     gpu_limits,
     host,
+    jobs,
     network,
     nvlink,
     process,
@@ -26,7 +27,7 @@ from gpufeed.catalogue import (
 from gpufeed.catalogue.define import MetricDef
 
 GROUPS: Final[tuple[ModuleType, ...]] = (
-    gpu, gpu_limits, gpu_errors, gpm, xid, nvlink, fabric, network,
+    gpu, gpu_limits, gpu_errors, gpm, xid, jobs, nvlink, fabric, network,
     storage, host, signals, self, process,
 )  # fmt: skip
 """The modules, in the order in which METRICS.md shows them. Each has a `TITLE`."""

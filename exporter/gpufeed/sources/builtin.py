@@ -13,12 +13,15 @@ from gpufeed.sources.gds import GdsSource
 from gpufeed.sources.gpfs import GpfsSource
 from gpufeed.sources.host import HostSource
 from gpufeed.sources.infiniband import InfinibandSource
+from gpufeed.sources.job_files import JobFilesSource
 from gpufeed.sources.jobs import JobsSource
 from gpufeed.sources.lustre import LustreSource
 from gpufeed.sources.nfs import NfsSource
 from gpufeed.sources.nvml.source import NVML
+from gpufeed.sources.owners import OwnersSource
 from gpufeed.sources.pci import PciSource
 from gpufeed.sources.pressure import PressureSource
+from gpufeed.sources.schedulers import SchedulersSource
 from gpufeed.sources.weka import WekaSource
 
 BUILTIN: Final[tuple[Source, ...]] = (
@@ -38,4 +41,7 @@ BUILTIN: Final[tuple[Source, ...]] = (
     PressureSource(),
     HostSource(),
     JobsSource(),
+    OwnersSource(),
+    SchedulersSource(),
+    JobFilesSource(),
 )
