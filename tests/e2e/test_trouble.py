@@ -33,7 +33,7 @@ def probe_of(daemon: Process) -> int:
 
 def states_of(pid: int) -> set[str]:
     """The states of a process's threads: the first is a zombie while another still sits in the kernel."""
-    states = set()
+    states: set[str] = set()
     for task in Path(f"/proc/{pid}/task").glob("*/status"):
         try:
             found = re.search(r"^State:\t(\w)", task.read_text(encoding="utf-8"), re.MULTILINE)
