@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 import aiohttp
 
 from gpufeed.errors import ConfigError
+from gpufeed.history.rates import Rates
+from gpufeed.history.states import StateHistory
 from gpufeed.model.frame import FrameTime
 from gpufeed.model.state import NodeState
 from gpufeed.web.endpoints import Endpoints, Firing, Identity, Options, RequestError, ScrapePage, ScrapeRequest
@@ -28,6 +30,8 @@ class Node:
     refusal: str = ""
     asked: list[ScrapeRequest] = field(default_factory=list)
     reloads: int = 0
+    states: StateHistory = field(default_factory=StateHistory)
+    rates: Rates = field(default_factory=Rates)
 
     def scrape(self, asked: ScrapeRequest) -> ScrapePage:
         self.asked.append(asked)
@@ -56,6 +60,8 @@ class Node:
             alerts=lambda: self.alerts,
             is_ready=lambda: self.is_ready,
             reload=self.reload,
+            slots=self.states.slots,
+            rates=self.rates.of,
         )
 
 
@@ -65,6 +71,7 @@ class Served:
     port: int
     server: WebServer
     client: aiohttp.ClientSession
+    ui_url: str = ""
 
 
 Serve = Callable[..., Awaitable[Served]]

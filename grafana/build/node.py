@@ -234,9 +234,7 @@ def dashboard() -> Json:
         "annotations": {"list": [_alerts()]},
         "links": [],
         "templating": {"list": _variables()},
-        "panels": flow(
-            (("Now", OVERVIEW), ("Where the time goes", TIME), ("Layers", LAYERS), ("Hardware", HARDWARE))
-        ),
+        "panels": flow((("Now", OVERVIEW), ("Where the time goes", TIME), ("Layers", LAYERS), ("Hardware", HARDWARE))),
     }
 
 

@@ -8,32 +8,12 @@ each other on a grid of 24 columns, a row header starts a new line.
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from gpufeed.palette import CAUSE_COLOURS
+
 Json = dict[str, Any]
 
 DATASOURCE: Final[Json] = {"type": "prometheus", "uid": "${datasource}"}
 GRID_COLUMNS: Final = 24
-
-CAUSE_COLOURS: Final[dict[str, str]] = {
-    # Okabe-Ito hues: told apart by people with any of the common colour-vision deficiencies
-    "busy tensor": "#009E73",
-    "busy memory": "#4DBB9B",
-    "busy other": "#99D8C8",
-    "communicating": "#56B4E9",
-    "starved storage": "#D55E00",
-    "starved checkpoint": "#A04600",
-    "starved host_cpu": "#E69F00",
-    "starved host_memory": "#B87F00",
-    "starved pcie": "#F0C75E",
-    "starved nvlink": "#0072B2",
-    "starved fabric": "#004C77",
-    "starved peer": "#CC79A7",
-    "starved unknown": "#8C8C8C",
-    "throttled": "#F0E442",
-    "fault": "#B00020",
-    "idle_held": "#C7C7C7",
-    "idle_free": "#E6E6E6",
-    "unknown": "#5F5F5F",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +93,12 @@ class Panel:
                 **self.options,
             }
         if self.kind == "stat":
-            return {"reduceOptions": {"calcs": ["lastNotNull"]}, "textMode": "auto", "colorMode": "value", **self.options}
+            return {
+                "reduceOptions": {"calcs": ["lastNotNull"]},
+                "textMode": "auto",
+                "colorMode": "value",
+                **self.options,
+            }
         return self.options
 
 

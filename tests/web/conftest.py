@@ -22,13 +22,20 @@ async def serve() -> AsyncIterator[Serve]:
     """Serve a node's endpoints on a free port of 127.0.0.1."""
     running: list[Served] = []
 
-    async def start(node: Node, guard: Guard | None = None, *, has_ui: bool = True) -> Served:
+    async def start(node: Node, guard: Guard | None = None, *, has_ui: bool = True, apart: bool = False) -> Served:
         sockets = bind([("127.0.0.1", 0)])
+        ui_sockets = bind([("127.0.0.1", 0)]) if apart else ()
         address = shown(sockets[0])
         server = WebServer(node.endpoints(has_ui=has_ui), guard)
-        await server.start(sockets)
+        await server.start(sockets, ui_sockets)
         client = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10), auto_decompress=False)
-        served = Served(f"http://{address}", int(address.rpartition(":")[2]), server, client)
+        served = Served(
+            f"http://{address}",
+            int(address.rpartition(":")[2]),
+            server,
+            client,
+            f"http://{shown(ui_sockets[0])}" if ui_sockets else f"http://{address}",
+        )
         running.append(served)
         return served
 

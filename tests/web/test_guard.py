@@ -67,7 +67,7 @@ async def test_a_reader_that_stops_reading_is_let_go(node: Node, serve: Serve) -
     writer.close()
 
 
-async def test_a_hundred_half_open_connections_are_capped_and_scrapes_work_again(
+async def test_a_flood_of_half_open_connections_are_capped_and_scrapes_work_again(
     node: Node, serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
     served = await serve(node, Guard(header_receipt_s=0.5))

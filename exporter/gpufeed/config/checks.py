@@ -24,6 +24,8 @@ def contradictions(config: Config) -> Iterator[tuple[str, str]]:
     yield from _receivers("alerting.webhooks", config.alerting.webhooks)
     if not config.web.listen_addresses and not config.web.systemd_socket:
         yield "web.listen_addresses", "is empty: nothing would be served"
+    if config.web.ui_listen_addresses == ():
+        yield "web.ui_listen_addresses", "is empty: null serves the page beside /metrics, ui: false serves none"
     if config.web.config_file is not None:
         yield "web.config_file", _NO_WEB_CONFIG
 

@@ -54,11 +54,12 @@ class Web(Struct, frozen=True, kw_only=True):
             needs_restart=True,
         ),
     ] = False
-    ui: Annotated[bool, key("Serve the page at / and the API.")] = True
+    ui: Annotated[bool, key("Serve the page at / and the API.", needs_restart=True)] = True
     ui_listen_addresses: Annotated[
         tuple[Address, ...] | None,
-        key("Serve the page and the API here instead of beside /metrics.", needs_restart=True, not_yet=True),
+        key("Serve the page and the API here instead of beside /metrics.", needs_restart=True),
     ] = None
+    ui_jobs: Annotated[bool, key("Name jobs and pods on the page and in the API.")] = False
     config_file: Annotated[
         str | None,
         key("TLS and basic authentication, in the exporter-toolkit's format.", flag="web.config.file", not_yet=True),

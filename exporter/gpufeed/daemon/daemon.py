@@ -28,6 +28,8 @@ from gpufeed.daemon.start import Start
 from gpufeed.errors import ConfigError
 from gpufeed.exposition.family import Family
 from gpufeed.exposition.project import families
+from gpufeed.history.rates import Rates
+from gpufeed.history.states import StateHistory
 from gpufeed.logs import fields
 from gpufeed.model.desired import ProbeConfig
 from gpufeed.model.state import NodeState
@@ -55,6 +57,7 @@ class Daemon:
         self._node = NodeKeeper(settings(config), clock)
         self._facts = Facts(clock=clock, build=build_id(), is_simulated=start.simulation is not None)
         self._recent = Recent(site.conditions(config.alerting), self._facts.now)
+        self._states, self._rates = StateHistory(), Rates()
         self._scrapes = Scrapes(config, self._families, clock, self._facts.note_scrape)
         self._saving = Saving(
             {
@@ -97,13 +100,15 @@ class Daemon:
         self._supervisor.start()
         if self._start.places.state is not None:
             self._saving.begin(self._supervisor)
-        await self._web.start(self._start.sockets)
+        await self._web.start(self._start.sockets, self._start.ui_sockets)
         try:
             await self._control.start()
         except ControlError as error:
             _log.warning("no control socket", extra=fields(reason=error))
         addresses = ", ".join(shown(one) for one in self._start.sockets)
         _log.info("serving", extra=fields(address=addresses, version=gpufeed.__version__))
+        if self._start.ui_sockets:
+            _log.info("serving the page", extra=fields(address=", ".join(map(shown, self._start.ui_sockets))))
         for key in without_effect(self._start.config):
             _log.warning("a key has no effect in this version", extra=fields(key=key))
         self._is_ready = True
@@ -150,11 +155,13 @@ class Daemon:
             alerts=self._recent.firing,
             is_ready=lambda: self._is_ready,
             reload=self._reload,
+            slots=self._states.slots,
+            rates=self._rates.of,
         )
 
     def _options(self) -> Options:
         web = self._reloading.config.web
-        return Options(max_requests=web.max_requests, has_lifecycle=web.enable_lifecycle)
+        return Options(max_requests=web.max_requests, has_lifecycle=web.enable_lifecycle, has_job_names=web.ui_jobs)
 
     def _families(self) -> Iterator[Family]:
         return families(self._node.state, self._facts.now(with_process=True))
@@ -162,6 +169,8 @@ class Daemon:
     def _on_state(self, state: NodeState) -> None:
         self._facts.probe_restarts = max(self._supervisor.starts - 1, 0)
         self._recent.on_state(state)
+        self._states.append(state)
+        self._rates.append(state)
         self._facts.alerts = evaluator.counts(self._recent.alerts)
         self._saving.on_state(state)
 

@@ -29,8 +29,9 @@ def serve(config: Config, read_config: Callable[[], Config], simulation: Simulat
     clock = SystemClock()
     try:
         sockets = _sockets(config)
+        ui_sockets = _ui_sockets(config)
     except BindError as error:
-        sys.stderr.write(f"gpufeed: {error}: choose another --web.listen-address\n")
+        sys.stderr.write(f"gpufeed: {error}: choose another address\n")
         return EXIT_NOT_BOUND
     places = Places.settle(config, os.environ)
     start = Start(
@@ -41,6 +42,7 @@ def serve(config: Config, read_config: Callable[[], Config], simulation: Simulat
         clock=clock,
         systemd=Systemd(os.environ, clock),
         simulation=simulation,
+        ui_sockets=ui_sockets,
     )
 
     async def run() -> int:
@@ -63,3 +65,9 @@ def _sockets(config: Config) -> tuple[socket.socket, ...]:
     for one in sockets:
         one.setblocking(False)  # noqa: FBT003 the socket module's own form
     return sockets
+
+
+def _ui_sockets(config: Config) -> tuple[socket.socket, ...]:
+    if not config.web.ui:
+        return ()
+    return bind([parse_address(address) for address in config.web.ui_listen_addresses or ()])

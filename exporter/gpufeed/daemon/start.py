@@ -32,3 +32,4 @@ class Start:
     clock: Clock
     systemd: Systemd
     simulation: Simulation | None = None
+    ui_sockets: tuple[socket.socket, ...] = ()  # of the page, where it is not served beside the metrics

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PURE. Bounded rings of exported series, for conditions, page and API."""
+"""PURE. The bounded recent past: rings of exported series for conditions, states and rates for page and API."""

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the web serves, as callables that never wait for hardware."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 from gpufeed.errors import GpufeedError
+from gpufeed.history.rates import Watched
+from gpufeed.history.states import Slot
+from gpufeed.model.ids import GpuKey
 from gpufeed.model.state import NodeState
 
 
@@ -37,6 +40,7 @@ class Options:
 
     max_requests: int = 40  # 0: no limit
     has_lifecycle: bool = False
+    has_job_names: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,14 @@ class Firing:
     text: str = ""
 
 
+def _no_slots(_: GpuKey) -> tuple[Slot, ...]:
+    return ()
+
+
+def _no_rates(_: type[Watched], __: Hashable) -> Mapping[str, float]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoints:
     """Everything that is served."""
@@ -72,3 +84,5 @@ class Endpoints:
     alerts: Callable[[], tuple[Firing, ...]]
     is_ready: Callable[[], bool]
     reload: Callable[[], Awaitable[None]]  # raises ConfigError; the old configuration stays in force then
+    slots: Callable[[GpuKey], tuple[Slot, ...]] = _no_slots  # the recent past of a GPU, oldest first
+    rates: Callable[[type[Watched], Hashable], Mapping[str, float]] = _no_rates  # what flows now, per second

@@ -12,7 +12,7 @@ from typing import Final
 
 from aiohttp import web
 
-MAX_CONNECTIONS: Final = 64
+MAX_CONNECTIONS: Final = 80  # 50 may watch the page; a flood of them still fits the backlog of a socket
 HEADER_RECEIPT_S: Final = 5.0
 KEEP_ALIVE_S: Final = 30.0
 ANSWER_S: Final = 30.0
@@ -36,7 +36,7 @@ class Guard:
         self._header_receipt_s = header_receipt_s
         self._keep_alive_s = keep_alive_s
         self._deadlines: dict[asyncio.BaseProtocol, float] = {}  # loop time; answering ones have none
-        self._answering: set[asyncio.BaseProtocol] = set()
+        self._answers: dict[asyncio.BaseProtocol, asyncio.Timeout] = {}  # under way, and when each is to be done
         self._arriving = 0  # made, but not among the server's connections before the loop's next turn
         self.refused = 0
 
@@ -58,9 +58,9 @@ class Guard:
         """Answer within `ANSWER_S`, writing included; the connection is not swept meanwhile."""
         protocol = request.protocol
         transport = request.transport
-        self._answering.add(protocol)
         try:
-            async with asyncio.timeout(ANSWER_S):
+            async with asyncio.timeout(ANSWER_S) as deadline:
+                self._answers[protocol] = deadline
                 response = await handler(request)
                 await response.prepare(request)
                 await response.write_eof()
@@ -71,9 +71,15 @@ class Guard:
                 transport.abort()
             return web.Response(status=408)
         finally:
-            self._answering.discard(protocol)
+            self._answers.pop(protocol, None)
             self._deadlines[protocol] = asyncio.get_running_loop().time() + self._keep_alive_s
         return response
+
+    def put_off(self, request: web.Request, within_s: float) -> None:
+        """For an answer that is a stream: what comes next is due within so many seconds."""
+        deadline = self._answers.get(request.protocol)
+        if deadline is not None:
+            deadline.reschedule(asyncio.get_running_loop().time() + within_s)
 
     async def sweep(self, server: web.Server) -> None:
         """End, for ever, connections that neither wait for an answer nor are within their time."""
@@ -91,7 +97,7 @@ class Guard:
             del self._deadlines[gone]
         for connection in connections:
             deadline_s = self._deadlines.setdefault(connection, now_s + self._header_receipt_s)
-            if connection in self._answering or now_s < deadline_s:
+            if connection in self._answers or now_s < deadline_s:
                 continue
             transport = connection.transport
             connection.force_close()

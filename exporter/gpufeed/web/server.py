@@ -9,9 +9,10 @@ from typing import Final
 
 from aiohttp import web
 
-from gpufeed.web.app import build
+from gpufeed.web.app import build, snapshot
 from gpufeed.web.endpoints import Endpoints
 from gpufeed.web.guard import KEEP_ALIVE_S, FoldedErrors, Guard
+from gpufeed.web.live import Live
 from gpufeed.web.sockets import is_loopback_only
 
 _DRAIN_S: Final = 1.0
@@ -24,30 +25,45 @@ class WebServer:
     def __init__(self, endpoints: Endpoints, guard: Guard | None = None) -> None:
         self._endpoints = endpoints
         self._guard = guard if guard is not None else Guard()
+        self._ui_guard = self._guard  # of its own, where the page has its own listener
         self._errors = FoldedErrors()
         self._listeners: list[asyncio.Server] = []
-        self._runner: web.AppRunner | None = None
-        self._sweeper: asyncio.Task[None] | None = None
+        self._runners: list[web.AppRunner] = []
+        self._sweepers: list[asyncio.Task[None]] = []
+        self._live: Live | None = None
 
     @property
     def rejected(self) -> int:
         """Connections above the cap and requests that were not HTTP, since the start."""
-        return self._guard.refused + self._errors.count
+        return sum(guard.refused for guard in {self._guard, self._ui_guard}) + self._errors.count
 
-    async def start(self, sockets: Sequence[socket.socket]) -> None:
-        """Listen on bound sockets. They are closed with us."""
-        app = build(self._endpoints, self._guard, is_loopback_only=is_loopback_only(sockets))
+    async def start(self, sockets: Sequence[socket.socket], ui_sockets: Sequence[socket.socket] = ()) -> None:
+        """Listen on bound sockets; the page on `ui_sockets`, where there are any. All are closed with us."""
         _http_log.setLevel(logging.DEBUG)  # some of what is folded is said at that level only
         _http_log.addFilter(self._errors)
-        self._runner = web.AppRunner(app, access_log=None, logger=_http_log, keepalive_timeout=KEEP_ALIVE_S)
-        await self._runner.setup()
-        server = self._runner.server
+        if ui_sockets:
+            self._ui_guard = Guard()
+        if self._endpoints.has_ui:
+            self._live = Live(lambda: snapshot(self._endpoints), self._ui_guard)
+        await self._serve(sockets, self._guard, live=None if ui_sockets else self._live)
+        if ui_sockets:
+            await self._serve(ui_sockets, self._ui_guard, has_metrics=False, live=self._live)
+
+    async def _serve(
+        self, sockets: Sequence[socket.socket], guard: Guard, *, has_metrics: bool = True, live: Live | None
+    ) -> None:
+        loopback = is_loopback_only(sockets)
+        app = build(self._endpoints, guard, has_metrics=has_metrics, live=live, is_loopback_only=loopback)
+        runner = web.AppRunner(app, access_log=None, logger=_http_log, keepalive_timeout=KEEP_ALIVE_S)
+        self._runners.append(runner)
+        await runner.setup()
+        server = runner.server
         if server is None:
             raise RuntimeError("the runner made no server")
         loop = asyncio.get_running_loop()
         for one in sockets:
-            self._listeners.append(await loop.create_server(self._guard.protocol_of(server), sock=one))
-        self._sweeper = asyncio.create_task(self._guard.sweep(server), name="web-sweep")
+            self._listeners.append(await loop.create_server(guard.protocol_of(server), sock=one))
+        self._sweepers.append(asyncio.create_task(guard.sweep(server), name="web-sweep"))
 
     def close_listeners(self) -> None:
         """Take no more connections; a successor can bind at once."""
@@ -55,11 +71,14 @@ class WebServer:
             listener.close()
 
     async def stop(self) -> None:
-        """Close listeners, let answers under way finish within a second, close everything."""
+        """Close listeners, end streams, let answers under way finish within a second, close everything."""
         self.close_listeners()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-        if self._runner is not None and self._runner.server is not None:
-            await self._runner.server.shutdown(_DRAIN_S)
-            await self._runner.cleanup()
+        if self._live is not None:
+            await self._live.close()
+        for sweeper in self._sweepers:
+            sweeper.cancel()
+        for runner in self._runners:
+            if runner.server is not None:
+                await runner.server.shutdown(_DRAIN_S)
+                await runner.cleanup()
         _http_log.removeFilter(self._errors)

@@ -1,114 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node as the page and the API show it: made from one `NodeState`, so that all of it is of one moment."""
 
-from msgspec import Struct
+from collections.abc import Iterable
+from typing import Final
 
 from gpufeed.model.frame import LaneStatus
-from gpufeed.model.gpu import GpuFast
-from gpufeed.model.ids import GpuKey
-from gpufeed.model.state import Attribution, GpuRecord, NodeState, StateCause
+from gpufeed.model.state import NodeState
 from gpufeed.units import NS_PER_S, seconds
 from gpufeed.web.endpoints import Endpoints, Firing
+from gpufeed.web.headline import headline
+from gpufeed.web.shape import AlertView, CollectorView, HealthView, InputView, LaneView, NodeView, StateSeconds
+from gpufeed.web.view_gpu import gpus
+from gpufeed.web.view_layers import fabric, pressure, storage
 
-
-class StateSeconds(Struct, frozen=True):
-    """Time a GPU spent in one state."""
-
-    state: str
-    cause: str
-    seconds: float
-
-
-class Reason(Struct, frozen=True):
-    """One piece of evidence behind the current state."""
-
-    input: str
-    value: float
-    unit: str
-
-
-class GpuView(Struct, frozen=True):
-    """One GPU."""
-
-    index: int
-    uuid: str
-    name: str | None
-    pci_bus_id: str | None
-    condition: str
-    detail: str
-    state: str
-    cause: str
-    confidence: float | None
-    evidence: tuple[Reason, ...]
-    tracked_seconds: float
-    states: tuple[StateSeconds, ...]  # the longest first
-    utilization: float | None
-    memory_used_bytes: int | None
-    memory_total_bytes: int | None
-    power_watts: float | None
-    temperature_celsius: float | None
-    processes: int | None
-
-
-class LaneView(Struct, frozen=True):
-    """One lane of the probe."""
-
-    lane: str
-    collector: str
-    state: str  # ok, late, stuck
-    busy_seconds: float  # since the call outstanding began
-    call: str
-
-
-class InputView(Struct, frozen=True):
-    """One input that is not measured."""
-
-    input: str
-    scope: str
-    state: str
-    reason: str
-    fix: str
-
-
-class HealthView(Struct, frozen=True):
-    """One check that is not ok."""
-
-    subject: str
-    check: str
-    level: str
-    reason: str
-    action: str
-
-
-class AlertView(Struct, frozen=True):
-    """One alert that is pending or fires."""
-
-    name: str
-    severity: str
-    state: str
-    text: str
-
-
-class NodeView(Struct, frozen=True):
-    """Everything the page shows."""
-
-    version: str
-    hostname: str
-    simulated: bool
-    scenario: str
-    time_seconds: float  # of the frame all of this is from
-    ready: bool
-    probe_up: bool
-    gpus: tuple[GpuView, ...]
-    lanes: tuple[LaneView, ...]
-    missing_inputs: tuple[InputView, ...]
-    health: tuple[HealthView, ...]
-    alerts: tuple[AlertView, ...]
+LEVELS: Final = ("ok", "degraded", "failed")
 
 
 def view(endpoints: Endpoints) -> NodeView:
     """The node now."""
     state, identity = endpoints.state(), endpoints.identity
+    seen = gpus(state, endpoints)
+    health = _health(state)
     return NodeView(
         version=identity.version,
         hostname=identity.hostname,
@@ -117,53 +29,27 @@ def view(endpoints: Endpoints) -> NodeView:
         time_seconds=state.time.wall_ns / NS_PER_S,
         ready=endpoints.is_ready(),
         probe_up=state.probe.is_up,
-        gpus=tuple(_gpu(record, state) for record in sorted(state.gpus.values(), key=lambda one: one.index)),
+        gpus=seen,
         lanes=tuple(_lane(lane, state.time.monotonic_ns) for _, lane in sorted(state.lanes.items())),
         missing_inputs=_missing(state),
-        health=_health(state),
+        health=health,
         alerts=tuple(_alert(one) for one in endpoints.alerts()),
+        headline=headline(seen, health, is_probe_up=state.probe.is_up),
+        recent=added(one for gpu in seen for one in gpu.recent),
+        storage=storage(state, endpoints.rates),
+        fabric=fabric(state, endpoints.rates),
+        pressure=pressure(state, endpoints.rates),
+        collectors=_collectors(state),
     )
 
 
-def _gpu(record: GpuRecord, state: NodeState) -> GpuView:
-    key = GpuKey(record.uuid)
-    attribution = state.attributions.get(key)
-    current = attribution.current if attribution is not None else StateCause("unknown", "no_data")
-    held = state.latest(GpuFast).get(key)
-    fast = held.sample if held is not None else None
-    return GpuView(
-        index=record.index,
-        uuid=record.uuid,
-        name=record.identity.name if record.identity is not None else None,
-        pci_bus_id=record.identity.pci_bus_id if record.identity is not None else None,
-        condition=record.condition,
-        detail=record.detail,
-        state=current.state,
-        cause=current.cause,
-        confidence=attribution.confidence_ratio if attribution is not None else None,
-        evidence=_evidence(attribution),
-        tracked_seconds=seconds(attribution.tracked_ns) if attribution is not None else 0.0,
-        states=_states(attribution),
-        utilization=fast.utilization_ratio if fast is not None else None,
-        memory_used_bytes=fast.memory_used_bytes if fast is not None else None,
-        memory_total_bytes=fast.memory_total_bytes if fast is not None else None,
-        power_watts=fast.power_w if fast is not None else None,
-        temperature_celsius=fast.temperature_c if fast is not None else None,
-        processes=record.processes,
-    )
-
-
-def _evidence(attribution: Attribution | None) -> tuple[Reason, ...]:
-    if attribution is None:
-        return ()
-    return tuple(Reason(one.input, one.value, one.unit) for one in attribution.evidence)
-
-
-def _states(attribution: Attribution | None) -> tuple[StateSeconds, ...]:
-    if attribution is None:
-        return ()
-    longest_first = sorted(attribution.state_ns.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(StateSeconds(at.state, at.cause, seconds(spent_ns)) for at, spent_ns in longest_first if spent_ns > 0)
+def added(parts: Iterable[StateSeconds]) -> tuple[StateSeconds, ...]:
+    """Time by state and cause, the longest first."""
+    sums: dict[tuple[str, str], float] = {}
+    for one in parts:
+        sums[one.state, one.cause] = sums.get((one.state, one.cause), 0.0) + one.seconds
+    longest_first = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(StateSeconds(state, cause, spent_s) for (state, cause), spent_s in longest_first)
 
 
 def _lane(lane: LaneStatus, now_ns: int) -> LaneView:
@@ -183,19 +69,35 @@ def _missing(state: NodeState) -> tuple[InputView, ...]:
 
 def _health(state: NodeState) -> tuple[HealthView, ...]:
     worst_first = sorted(state.verdicts.values(), key=lambda one: (-one.level, str(one.subject), one.check))
-    words = {1: "degraded", 2: "failed"}
     return tuple(
-        HealthView(_subject(one.subject), one.check, words[one.level], one.reason, one.action)
+        HealthView(_subject(one.subject, state), one.check, LEVELS[one.level], one.reason, one.action)
         for one in worst_first
         if one.level > 0
     )
 
 
-def _subject(subject: object) -> str:
+def _subject(subject: object, state: NodeState) -> str:
+    """`GPU 3` rather than its UUID: people count them."""
     if isinstance(subject, str):
         return subject
+    record = state.gpus.get(getattr(subject, "uuid", None))  # type: ignore[arg-type] # None is no GPU's
+    if record is not None:
+        return f"GPU {record.index}"
     parts = (getattr(subject, name) for name in getattr(subject, "__struct_fields__", ()))
     return ":".join(str(part) for part in parts if part is not None)
+
+
+def _collectors(state: NodeState) -> tuple[CollectorView, ...]:
+    now_ns = state.time.monotonic_ns
+    return tuple(
+        CollectorView(
+            collector=name,
+            successful=one.is_successful,
+            age_seconds=seconds(max(now_ns - one.last_success_ns, 0)) if one.last_success_ns is not None else None,
+            errors=sum(one.errors.values()),
+        )
+        for name, one in sorted(state.collectors.items())
+    )
 
 
 def _alert(one: Firing) -> AlertView:
