@@ -9,6 +9,10 @@ from gpufeed.model.state import NodeState
 Rows = list[tuple[dict[str, str], float]]
 
 
+def families_of(state: NodeState) -> list[Family]:
+    return list(families(state, ServerFacts()))
+
+
 def family_of(state: NodeState, name: str, server: ServerFacts | None = None) -> Family | None:
     found = [family for family in families(state, server or ServerFacts()) if family.definition.name == name]
     assert len(found) <= 1

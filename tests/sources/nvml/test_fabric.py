@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fabric of NVSwitch systems: its state, and the health mask decoded field by field."""
 
-import ctypes
 from pathlib import Path
-from typing import Any
 
 import pynvml
 import pytest
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 from gpufeed.errors import SourceError
 from gpufeed.model.gpu import GpuSlow
 from gpufeed.model.ids import GpuKey, GpuUuid
-from gpufeed.simulate.faults import Fault
 from gpufeed.sources.nvml.fabric import TROUBLES, troubles_of
 from gpufeed.sources.nvml.slow import SlowReadings
 from nvml_bench import Bench, enter, group, words
@@ -105,14 +102,10 @@ def test_a_driver_that_knows_version_2_alone_is_asked_for_that(bench: Bench) -> 
     assert bench.node.face.calls[V] == 4  # version 3 is refused once
 
 
-def test_an_old_driver_tells_the_state_and_no_health(bench: Bench) -> None:
-    def old(_device: Any, info: Any) -> int:
-        info.contents.state, info.contents.status, info.contents.cliqueId = 3, 7, 1
-        return 0
-
-    bench.node.set_faults(Fault(effect="missing", function=V))
-    bench.put("nvmlDeviceGetGpuFabricInfo", (ctypes.c_void_p, ctypes.POINTER(pynvml.c_nvmlGpuFabricInfo_t)), old)
-    sample = slow(bench)
+def test_an_old_driver_tells_the_state_and_no_health(tmp_path: Path) -> None:
+    with enter(tmp_path, driver_version="525.147.05") as node:
+        node.set_counts(0, fabric_status=7)
+        sample = slow(Bench(node))
 
     assert (sample.fabric_state, sample.fabric_status, sample.fabric_trouble) == (3, 7, None)
 

@@ -32,6 +32,17 @@ _FABRIC_V3: Final = 0x0300_0028
 _CLUSTER: Final = bytes(range(0x10, 0x20))
 
 
+class OldFabricInfo(ctypes.Structure):
+    """nvmlGpuFabricInfo_t."""
+
+    _fields_ = (
+        ("clusterUuid", ctypes.c_uint8 * 16),
+        ("status", ctypes.c_uint),
+        ("cliqueId", ctypes.c_uint),
+        ("state", ctypes.c_uint8),
+    )
+
+
 class FabricInfo(ctypes.Structure):
     """nvmlGpuFabricInfo_v3_t; version 2 ends before the summary."""
 
@@ -85,6 +96,16 @@ def _remote_pci(gpu: Gpu, link: int, out: Any) -> None:
         info.busId = f"00000000:{0xC4 + link % 6:02X}:00.0".encode()
     else:
         info.busId = b"FFFFFFFF:FF:FF.0"  # switches show themselves no more
+
+
+@TABLE.device("nvmlDeviceGetGpuFabricInfo", ctypes.POINTER(OldFabricInfo))
+def _old_fabric(gpu: Gpu, out: Any) -> None:
+    if gpu.board.model.architecture < HOPPER:
+        raise Status(NOT_SUPPORTED)
+    out.contents.clusterUuid[:] = _CLUSTER
+    out.contents.status = gpu.moment.whole("fabric_status")
+    out.contents.cliqueId = 1
+    out.contents.state = gpu.moment.whole("fabric_state")
 
 
 @TABLE.device("nvmlDeviceGetGpuFabricInfoV", ctypes.POINTER(FabricInfo))

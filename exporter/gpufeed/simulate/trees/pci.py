@@ -16,7 +16,7 @@ _CLASS_INFINIBAND: Final = 0x020700
 _CLASS_ETHERNET: Final = 0x020000
 _CLASS_BRIDGE: Final = 0x068000
 _NVSWITCH: Final = 0x22A3
-_SPEEDS: Final = {3: "8.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe"}
+_SPEEDS: Final = {1: "2.5 GT/s PCIe", 2: "5.0 GT/s PCIe", 3: "8.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe"}
 
 STORAGE_NIC_BUS_ID: Final = "0000:0d:00.0"
 STORAGE_NIC_PATH: Final = f"sys/devices/pci0000:0a/0000:0a:01.0/{STORAGE_NIC_BUS_ID}"
