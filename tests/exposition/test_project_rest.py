@@ -104,6 +104,7 @@ def test_an_input_is_available_when_one_device_has_it() -> None:
         InputStatus(input="gpm", scope="GPU-0", state="unsupported"),
         InputStatus(input="gpm", scope="GPU-1", state="available"),
         InputStatus(input="nfs", scope="", state="denied"),
+        InputStatus(input="c2c", scope="GPU-0", state="unsupported"),  # nothing is decided by it
     )
     state = replace(EMPTY, inputs={(status.input, status.scope): status for status in statuses})
     assert rows_of(state, "gpufeed_attribution_input_available") == [({"input": "gpm"}, 1), ({"input": "nfs"}, 0)]

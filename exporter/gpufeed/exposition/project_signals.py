@@ -2,7 +2,7 @@
 """Where the GPUs' time went, and the verdicts of the health checks."""
 
 from collections.abc import Iterator
-from typing import assert_never
+from typing import Final, assert_never
 
 from gpufeed.catalogue import signals
 from gpufeed.exposition import rows
@@ -14,6 +14,11 @@ from gpufeed.exposition.server_facts import ServerFacts
 from gpufeed.model.ids import GpuKey, IbPortKey, StorageKey
 from gpufeed.model.state import Attribution, NodeState
 from gpufeed.units import seconds
+
+_DECIDES_NOTHING: Final = frozenset(
+    {"c2c", "ecc", "fabric", "memory_repair", "nvlink_errors", "pcie_errors", "sram_status", "temperature_margin"}
+)
+"""Inputs that say how a GPU is, not what it waits for: a board that lacks them is no blinder."""
 
 
 def families(state: NodeState, server: ServerFacts) -> Iterator[Family]:
@@ -31,6 +36,8 @@ def _attribution(state: NodeState) -> Iterator[Family]:
     yield slice_family(signals.GPU_ATTRIBUTION_CONFIDENCE_RATIO, attributions, lambda found: found.confidence_ratio)
     available: dict[str, bool] = {}
     for status in state.inputs.values():
+        if status.input in _DECIDES_NOTHING:
+            continue
         available[status.input] = available.get(status.input, False) or status.state == "available"
     yield Family(signals.ATTRIBUTION_INPUT_AVAILABLE, [((name,), int(one)) for name, one in sorted(available.items())])
     if attributions:

@@ -8,7 +8,7 @@ from typing import Any
 import pynvml
 import pytest
 
-from gpufeed.model.gpu import GpuFast, GpuIdentity, GpuProcesses, GpuSlow, NvlinkTotals
+from gpufeed.model.gpu import GpuCondition, GpuFast, GpuIdentity, GpuProcesses, GpuSlow, NvlinkTotals
 from gpufeed.model.gpu_errors import GpuErrors
 from gpufeed.model.nvlink import NvlinkLinks
 from gpufeed.simulate.faults import Fault
@@ -169,3 +169,27 @@ def test_memory_is_absent_where_it_is_the_hosts(tmp_path: Path) -> None:
     assert (sample.memory_total_bytes, sample.memory_used_bytes, sample.energy_j) == (None, None, None)
     assert sample.power_w is not None
     assert (words(outcome)["memory"], words(outcome)["energy"]) == ("unsupported", "unsupported")
+
+
+def test_a_gpu_index_reused_after_a_loss_is_not_taken_for_the_gpu_that_had_it(bench: Bench) -> None:
+    face = bench.node.face
+    reader, desk = bench.reader()
+    reader.read(FAST)
+    bench.node.set_faults(Fault(effect="lost", gpu=0))
+    reader.read(FAST)
+
+    def shifted(index: int, handle: Any) -> int:
+        handle[0] = face.handle(index + 1)
+        return 0
+
+    address = ctypes.POINTER(ctypes.c_void_p)
+    bench.put("nvmlDeviceGetHandleByIndex_v2", (ctypes.c_uint, address), shifted)
+    bench.node.advance(40_000_000_000)
+    still = reader.read(FAST)  # of the same initialisation: looked for by its place on the bus
+    afterwards, its_desk = bench.reader()
+    anew = afterwards.read(FAST)
+
+    assert [sample for sample in still.samples if isinstance(sample, GpuFast)] == []
+    assert only(still, GpuCondition).condition == "lost"
+    assert (desk.gpu_uuid, its_desk.gpu_uuid) == (face.boards[0].uuid, face.boards[1].uuid)
+    assert only(anew, GpuFast).gpu.uuid == face.boards[1].uuid
