@@ -13,7 +13,9 @@ import pytest
 from gpufeed.clock import SystemClock
 from gpufeed.model.desired import ProbeConfig
 from gpufeed.model.frame import Frame
-from gpufeed.model.gpu import GpmInterval, GpuCondition, GpuFast, GpuIdentity, NvlinkTotals
+from gpufeed.model.gpu import GpmInterval, GpuCondition, GpuFast, GpuIdentity, GpuSlow, NvlinkTotals
+from gpufeed.model.gpu_errors import GpuErrors
+from gpufeed.model.nvlink import NvlinkLinks
 from gpufeed.probe.inline import InlineProbe
 from gpufeed.sources.nvml.source import NVML
 
@@ -86,3 +88,19 @@ def test_identities_are_complete_enough_to_join_with(frames: list[Frame]) -> Non
             assert sample.gpu.uuid.startswith("GPU-")
             assert sample.pci_bus_id is not None
             assert sample.name
+
+
+def test_slow_and_rare_groups_fail_nowhere_and_count_nothing_absurd(frames: list[Frame]) -> None:
+    failures = [failure for frame in frames for failure in frame.failures if failure.group != "nvml.fast"]
+    kinds = {type(sample) for sample in samples(frames)}
+
+    assert failures == []
+    assert GpuErrors in kinds
+    for sample in samples(frames):
+        if isinstance(sample, GpuSlow):
+            assert sample.temperature_margin_c is None or -50 < sample.temperature_margin_c < 120
+            assert sample.fabric_state in {None, 1, 2, 3}
+        if isinstance(sample, NvlinkLinks):
+            for link in sample.links:
+                assert link.speed_bytes_per_s is None or 1e9 < link.speed_bytes_per_s < 1e12 or not link.is_up
+                assert all(0 <= ratio < 1 for ratio in (link.bit_error_ratios or {}).values())
