@@ -9,6 +9,7 @@ from gpufeed.catalogue.define import PROFILES, SHED_ORDER, MetricDef
 G = ("gpu", "uuid")
 S = (*G, "gpu_instance", "compute_instance")
 PORT = ("device", "port")
+JOB = ("scheduler", "job_id", "step", "k8s_namespace", "k8s_pod")
 TARGET = ("kind", "target")
 
 # name without prefix: (type, labels, profile); counters end in _total, so their type need not be said
@@ -93,6 +94,16 @@ PROMISED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "gpu_storage_info": ("info", (*G, "gpu_instance", "kind", "target"), "d"),
     "gpu_nic_info": ("info", (*G, "device", "port", "netdev", "path"), "d"),
     "gpu_allocated": ("gauge", G, "d"),
+    "job_pressure_waiting_seconds_total": ("counter", (*JOB, "resource"), "d"),
+    "job_pressure_stalled_seconds_total": ("counter", (*JOB, "resource"), "d"),
+    "job_cpu_seconds_total": ("counter", JOB, "d"),
+    "job_cpu_throttled_seconds_total": ("counter", JOB, "d"),
+    "job_cpu_throttled_periods_total": ("counter", JOB, "d"),
+    "job_read_call_bytes_total": ("counter", JOB, "d"),
+    "job_block_read_bytes_total": ("counter", JOB, "d"),
+    "job_context_switches_total": ("counter", (*JOB, "kind"), "d"),
+    "job_threads": ("gauge", (*JOB, "state"), "d"),
+    "job_busiest_thread_ratio": ("gauge", JOB, "d"),
     "nvlink_receive_bytes_total": ("counter", G, "m"),
     "nvlink_transmit_bytes_total": ("counter", G, "m"),
     "nvlink_links": ("gauge", G, "m"),

@@ -22,6 +22,7 @@ from gpufeed.model.gpu import (
 from gpufeed.model.gpu_errors import GpuErrorDetail, GpuErrors
 from gpufeed.model.host import HostCpu, HostMemory, NodeInfo, Pressure
 from gpufeed.model.ids import COLLECTORS, CollectorName, GpuKey, GpuUuid, GroupName, IbPortKey, LaneId, StorageKey
+from gpufeed.model.jobs import JobUsage
 from gpufeed.model.network import NetCounters, NetDirection, NetEvents, NetInterface
 from gpufeed.model.nvlink import NvlinkLink, NvlinkLinks
 from gpufeed.model.sample import Sample
@@ -33,6 +34,7 @@ from gpufeed.model.state import (
     GpuTotals,
     Held,
     JobView,
+    JobWork,
     NearPort,
     NodeState,
     Ownership,
@@ -409,6 +411,21 @@ def verdicts(gpus: int, ports: int, mounts: int) -> dict[tuple[Subject, str], Ve
 def ownership(gpus: int, ports: int, mounts: int) -> Ownership:
     """One job on all GPUs, which reads two mounts; two cards near to each."""
     job = JobView(scheduler="slurm", job_id="4242", step="0")
+    waited = dict.fromkeys(("cpu", "io", "memory"), 1.5)
+    usage = JobUsage(
+        scheduler="slurm",
+        job_id="4242",
+        step="0",
+        waiting_s=waited,
+        stalled_s=waited,
+        cpu_s=400.5,
+        throttled_s=0.25,
+        throttled_periods=2,
+        read_call_bytes=9_000,
+        block_read_bytes=1_000,
+        voluntary_switches=50,
+        involuntary_switches=5,
+    )
     reads = tuple(StorageKey("nfs", f"/data{index}") for index in range(min(2, mounts)))
     near = tuple(
         NearPort(port=IbPortKey(f"mlx5_{index}", 1), netdev=f"ibs{index}", path="same_numa")
@@ -419,6 +436,7 @@ def ownership(gpus: int, ports: int, mounts: int) -> Ownership:
         storages={key(index): reads for index in range(gpus)},
         allocated={uuid(index): True for index in range(gpus)},
         ports={uuid(index): near for index in range(gpus)},
+        work=(JobWork(job=job, usage=usage, threads=80, running=9, blocked=3, busiest_thread_ratio=0.875),),
     )
 
 

@@ -102,6 +102,33 @@ def test_each_gpu_has_the_card_below_its_switch(tmp_path: Path) -> None:
     ]
 
 
+def value(node: NodeState, name: str, **labels: str) -> float:
+    [found] = [number for row, number in rows_of(node, name) if row.items() >= labels.items()]
+    return found
+
+
+def test_a_job_that_waits_for_storage_shows_it_in_its_pressure_and_threads(tmp_path: Path) -> None:
+    state = told("slurm", tmp_path, "storage_starved", 31)
+    waited_s = value(state, "gpufeed_job_pressure_waiting_seconds_total", resource="io")
+    assert waited_s == pytest.approx(0.95 * 30.25, abs=0.01)  # read last at the slow read before the end
+    assert value(state, "gpufeed_job_threads", state="blocked") >= 6
+    assert value(state, "gpufeed_job_read_call_bytes_total") > 1e9
+    assert value(state, "gpufeed_job_cpu_throttled_seconds_total") == 0
+
+
+def test_pressure_that_the_kernel_does_not_account_is_absent_for_jobs_too(tmp_path: Path) -> None:
+    state = told("no-pressure", tmp_path)
+    assert rows_of(state, "gpufeed_job_pressure_waiting_seconds_total") == []
+    assert state.inputs["job_pressure", ""].state == "absent"
+    assert value(state, "gpufeed_job_cpu_seconds_total") > 0
+
+
+def test_what_processes_read_is_absent_without_privileges(tmp_path: Path) -> None:
+    state = told("unprivileged", tmp_path)
+    assert rows_of(state, "gpufeed_job_read_call_bytes_total") == []
+    assert value(state, "gpufeed_job_context_switches_total", kind="voluntary") > 0
+
+
 @pytest.mark.parametrize("layout", sorted(LAYOUTS))
 def test_no_layout_gives_a_gpu_two_jobs(layout: str, tmp_path: Path) -> None:
     rows = rows_of(told(layout, tmp_path), "gpufeed_gpu_job_info")

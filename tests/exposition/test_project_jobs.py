@@ -4,9 +4,10 @@
 from dataclasses import replace
 
 from exposition import nodes
-from exposition.reading import rows_of
+from exposition.reading import families_of, rows_of
 from gpufeed.model.ids import GpuKey, GpuUuid, IbPortKey, StorageKey
-from gpufeed.model.state import JobView, NearPort, NodeState, Ownership
+from gpufeed.model.jobs import JobUsage
+from gpufeed.model.state import JobView, JobWork, NearPort, NodeState, Ownership
 
 BOARD = {"gpu": "0", "uuid": nodes.uuid(0)}
 UNKNOWN = GpuUuid("GPU-of-another-node")
@@ -59,3 +60,31 @@ def test_a_gpu_that_is_not_remembered_has_no_rows() -> None:
     state = owned(Ownership(jobs={GpuKey(UNKNOWN): JobView(job_id="7")}, allocated={UNKNOWN: True}))
     assert rows_of(state, "gpufeed_gpu_job_info") == []
     assert rows_of(state, "gpufeed_gpu_allocated") == []
+
+
+JOB = {"scheduler": "slurm", "job_id": "4242", "step": "0", "k8s_namespace": "", "k8s_pod": ""}
+
+
+def test_what_a_job_uses_stands_by_job() -> None:
+    state = nodes.node()
+    assert rows_of(state, "gpufeed_job_cpu_seconds_total") == [(JOB, 400.5)]
+    assert rows_of(state, "gpufeed_job_cpu_throttled_seconds_total") == [(JOB, 0.25)]
+    assert rows_of(state, "gpufeed_job_read_call_bytes_total") == [(JOB, 9_000)]
+    assert (JOB | {"resource": "io"}, 1.5) in rows_of(state, "gpufeed_job_pressure_waiting_seconds_total")
+    assert rows_of(state, "gpufeed_job_context_switches_total") == [
+        (JOB | {"kind": "voluntary"}, 50),
+        (JOB | {"kind": "involuntary"}, 5),
+    ]
+    assert rows_of(state, "gpufeed_job_threads") == [
+        (JOB | {"state": "running"}, 9),
+        (JOB | {"state": "blocked"}, 3),
+        (JOB | {"state": "other"}, 68),
+    ]
+    assert rows_of(state, "gpufeed_job_busiest_thread_ratio") == [(JOB, 0.875)]
+
+
+def test_what_is_not_known_of_a_job_has_no_row() -> None:
+    bare = JobWork(job=JobView(scheduler="slurm", job_id="7"), usage=JobUsage(scheduler="slurm", job_id="7"))
+    for work in (bare, replace(bare, usage=None)):
+        state = owned(Ownership(work=(work,)))
+        assert [family.definition.name for family in families_of(state) if "_job_" in family.definition.name] == []

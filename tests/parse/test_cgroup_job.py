@@ -146,6 +146,28 @@ def test_slurm_inside_a_pod_is_both() -> None:
     assert found == CgroupJob(scheduler="slurm", job_id="3", step="0", pod_uid=UID, container_id=ID)
 
 
+@pytest.mark.parametrize(
+    ("path", "top"),
+    [
+        ("/slurm/uid_1000/job_48", ""),
+        ("/slurm/uid_1000/job_48/step_0", "/task_1"),
+        ("/system.slice/slurmstepd.scope/job_77/step_0", "/user/task_0"),
+        ("/system.slice/slurmstepd.scope/job_77/step_0", "/slurm"),
+        (f"/kubepods/burstable/pod{UID}", f"/{ID}/kube-proxy"),
+        (f"/kubepods.slice/kubepods-pod{UID_}.slice", f"/cri-containerd-{ID}.scope/container"),
+        (f"/system.slice/containerd.service/kubepods-besteffort-pod{UID_}.slice:cri-containerd:{ID}", "/init.scope"),
+        (f"/docker/{OTHER}/docker/{ID}", "/init.scope"),
+        (f"/system.slice/docker-{ID}.scope", ""),
+        ("/lxc.payload.web", "/init.scope"),
+        ("/torque/513099.master", "/0"),
+    ],
+)
+def test_the_cgroup_of_the_whole_step_or_pod_is_known(path: str, top: str) -> None:
+    found = job(path + top)
+    assert found is not None
+    assert found.top == path
+
+
 def mount(root: str, mountpoint: str) -> MountEntry:
     return MountEntry(device="253:0", root=root, mountpoint=mountpoint, fstype="ext4", source="/dev/x")
 

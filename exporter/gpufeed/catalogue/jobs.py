@@ -48,3 +48,93 @@ GPU_ALLOCATED = MetricDef(
     profile="default",
     collector="jobs",
 )
+
+JOB_LABELS: Final = ("scheduler", "job_id", "step", "k8s_namespace", "k8s_pod")
+"""As in gpufeed_gpu_job_info, which stands left in a join with what follows."""
+
+_job = partial(MetricDef, collector="jobs", labels=JOB_LABELS, profile="default", sheds="detail")
+
+JOB_PRESSURE_WAITING_SECONDS_TOTAL = _job(
+    name="gpufeed_job_pressure_waiting_seconds_total",
+    type="counter",
+    unit="seconds",
+    help="Time in which some task of a job with GPUs waited for the resource.",
+    labels=(*JOB_LABELS, "resource"),
+    source="*.pressure of the step's or pod's cgroup, the some line",
+)
+
+JOB_PRESSURE_STALLED_SECONDS_TOTAL = _job(
+    name="gpufeed_job_pressure_stalled_seconds_total",
+    type="counter",
+    unit="seconds",
+    help="Time in which all tasks of a job with GPUs that were not idle waited for the resource.",
+    labels=(*JOB_LABELS, "resource"),
+    source="*.pressure of the step's or pod's cgroup, the full line",
+)
+
+JOB_CPU_SECONDS_TOTAL = _job(
+    name="gpufeed_job_cpu_seconds_total",
+    type="counter",
+    unit="seconds",
+    help="Processor time of a job with GPUs.",
+    source="cpu.stat usage_usec",
+)
+
+JOB_CPU_THROTTLED_SECONDS_TOTAL = _job(
+    name="gpufeed_job_cpu_throttled_seconds_total",
+    type="counter",
+    unit="seconds",
+    help="Time for which a quota kept tasks of the job from running, added up over its cgroups that have one.",
+    source="cpu.stat throttled_usec",
+)
+
+JOB_CPU_THROTTLED_PERIODS_TOTAL = _job(
+    name="gpufeed_job_cpu_throttled_periods_total",
+    type="counter",
+    unit="count",
+    help="Periods in which a quota of the job was used up.",
+    source="cpu.stat nr_throttled",
+)
+
+JOB_READ_CALL_BYTES_TOTAL = _job(
+    name="gpufeed_job_read_call_bytes_total",
+    type="counter",
+    unit="bytes",
+    help="Bytes that read calls of the job's processes returned: from page cache, pipes and network file systems too.",
+    source="/proc/PID/io rchar",
+)
+
+JOB_BLOCK_READ_BYTES_TOTAL = _job(
+    name="gpufeed_job_block_read_bytes_total",
+    type="counter",
+    unit="bytes",
+    help="Bytes fetched from block devices for the job's processes. Reads from network file systems are not in it.",
+    source="/proc/PID/io read_bytes",
+)
+
+JOB_CONTEXT_SWITCHES_TOTAL = _job(
+    name="gpufeed_job_context_switches_total",
+    type="counter",
+    unit="count",
+    help="Times the first threads of the job's processes left their processor. voluntary: they waited for something; "
+    "involuntary: others wanted it.",
+    labels=(*JOB_LABELS, "kind"),
+    source="/proc/PID/status",
+)
+
+JOB_THREADS = _job(
+    name="gpufeed_job_threads",
+    type="gauge",
+    unit="count",
+    help="Threads of the job by what they do: running, blocked (uninterruptible, mostly in input or output), other.",
+    labels=(*JOB_LABELS, "state"),
+    source="/proc/PID/task/*/stat",
+)
+
+JOB_BUSIEST_THREAD_RATIO = _job(
+    name="gpufeed_job_busiest_thread_ratio",
+    type="gauge",
+    unit="ratio",
+    help="Share of one processor that the job's busiest thread used: near 1, that thread is what the job waits for.",
+    source="/proc/PID/task/*/stat",
+)

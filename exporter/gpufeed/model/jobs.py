@@ -3,7 +3,7 @@
 
 from collections.abc import Hashable
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from gpufeed.model.ids import GpuUuid
 from gpufeed.model.sample import Sample
@@ -76,3 +76,29 @@ class JobFiles(Sample, frozen=True, kw_only=True, tag="job_files"):
     def subject(self) -> str:
         """The cgroup."""
         return self.cgroup
+
+
+class JobUsage(Sample, frozen=True, kw_only=True, tag="job_usage"):
+    """What a step or pod with GPUs has used and waited for, cumulative; never less for a process that ended.
+
+    Sources: *.pressure and cpu.stat of its cgroups; /proc/PID/io and status of its processes.
+    """
+
+    scheduler: str
+    job_id: str
+    step: str = ""
+    pod_uid: str | None = None
+    waiting_s: dict[str, float] = field(default_factory=dict)  # some of its tasks waited, by resource: cpu, io, memory
+    stalled_s: dict[str, float] = field(default_factory=dict)  # all of them did
+    cpu_s: float | None = None  # processor time of all its tasks
+    throttled_s: float | None = None  # its quota kept tasks from running; added up over cgroups that have one
+    throttled_periods: int | None = None
+    read_call_bytes: int | None = None  # what read calls returned: caches, pipes and network file systems too
+    block_read_bytes: int | None = None  # what was fetched from block devices for it
+    voluntary_switches: int | None = None  # of first threads: they waited for something
+    involuntary_switches: int | None = None  # others wanted the processor
+
+    @property
+    def subject(self) -> Hashable:
+        """The step or pod."""
+        return (self.scheduler, self.job_id, self.step)

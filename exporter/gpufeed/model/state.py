@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, cast
 from gpufeed.model.frame import FrameTime, InputStatus, LaneStatus, ProbeCost
 from gpufeed.model.gpu import GpuConditionWord, GpuIdentity
 from gpufeed.model.ids import CollectorName, GpuKey, GpuUuid, GroupName, IbPortKey, LaneId, StorageKey
+from gpufeed.model.jobs import JobUsage
 from gpufeed.model.sample import Sample
 
 S = TypeVar("S", bound=Sample)
@@ -183,6 +184,18 @@ def _nothing() -> Mapping[Any, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobWork:
+    """What the processes of one step or pod do, and what they have used so far."""
+
+    job: JobView  # without container and user: it may have several
+    usage: JobUsage | None = None
+    threads: int | None = None
+    running: int | None = None
+    blocked: int | None = None
+    busiest_thread_ratio: float | None = None  # of one processor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ownership:
     """Whose the GPUs are, what their jobs read, and the ports they are nearest to."""
 
@@ -190,6 +203,7 @@ class Ownership:
     storages: Mapping[GpuKey, tuple[StorageKey, ...]] = field(default_factory=_nothing)
     allocated: Mapping[GpuUuid, bool] = field(default_factory=_nothing)  # only GPUs of which it is known
     ports: Mapping[GpuUuid, tuple[NearPort, ...]] = field(default_factory=_nothing)
+    work: tuple[JobWork, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ innermost holds: containers run in containers, Slurm in Kubernetes.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gpufeed.parse.cgroup import CgroupPath
@@ -28,7 +28,7 @@ _SLURM: Final = re.compile(
 """Since 26.05 the directory is called by the job's SLUID unless CgroupJobIdPaths is set. Source: cgroup_v2.c."""
 
 _POD: Final = re.compile(
-    rf"(?:^|[/-])pod(?P<uid>{_POD_UID})(?:\.slice)?(?=[/:]|$)"
+    rf"(?:^|[/-])(?P<pod>pod(?P<uid>{_POD_UID})(?:\.slice)?)(?=[/:]|$)"
     r"(?:[/:](?P<runtime>[a-z][a-z-]*)?[-:]?(?P<container>[0-9a-f]{64})(?:\.scope)?(?=/|$))?"
 )
 _IS_KUBERNETES: Final = re.compile(r"kubepods|^(?:/\.\.)+/")
@@ -61,6 +61,7 @@ class CgroupJob:
     pod_uid: str | None = None  # also of what another scheduler runs inside a pod
     container_id: str | None = None
     is_scheduler_own: bool = False  # a process of the scheduler that looks after the job
+    top: str = field(default="", compare=False)  # cgroup of the whole step, pod or container; processes may be below
 
 
 def job_of(paths: Iterable[CgroupPath]) -> CgroupJob | None:
@@ -101,6 +102,7 @@ def _slurm(path: str) -> CgroupJob | None:
         pod_uid=pod.pod_uid if pod is not None else None,
         container_id=pod.container_id if pod is not None else None,
         is_scheduler_own=found["own"] is not None,
+        top=_component(path, found.start("own") if found["own"] else found.end()),
     )
 
 
@@ -109,14 +111,16 @@ def _kubernetes(path: str) -> CgroupJob | None:
     if found is None:
         return None
     uid = found["uid"].replace("_", "-")
-    job = CgroupJob(scheduler="kubernetes", job_id=uid, pod_uid=uid, container_id=found["container"])
+    is_one_component = path[found.end("pod") :].startswith(":")
+    top = _component(path, found.end() if is_one_component else found.end("pod"))
+    job = CgroupJob(scheduler="kubernetes", job_id=uid, pod_uid=uid, container_id=found["container"], top=top)
     return replace(job, is_scheduler_own=_MONITOR in path[found.start() :])
 
 
 def _other(path: str) -> CgroupJob | None:
     for scheduler, pattern in _OTHERS:
         if found := _last(pattern, path):
-            return CgroupJob(scheduler=scheduler, job_id=found["job"])
+            return CgroupJob(scheduler=scheduler, job_id=found["job"], top=_component(path, found.end()))
     return None
 
 
@@ -124,9 +128,16 @@ def _container(path: str) -> CgroupJob | None:
     found = _last(_CONTAINER, path)
     if found is None:
         return None
+    top = _component(path, found.end())
     if found["name"]:
-        return CgroupJob(scheduler="container", job_id=found["name"])
-    return CgroupJob(scheduler="container", job_id=found["id"][:_SHORT_ID], container_id=found["id"])
+        return CgroupJob(scheduler="container", job_id=found["name"], top=top)
+    return CgroupJob(scheduler="container", job_id=found["id"][:_SHORT_ID], container_id=found["id"], top=top)
+
+
+def _component(path: str, end: int) -> str:
+    """The path with the component in which `end` lies, or at whose end it stands, as its last."""
+    slash = path.find("/", end)
+    return path if slash < 0 else path[:slash]
 
 
 def _last(pattern: re.Pattern[str], path: str) -> re.Match[str] | None:

@@ -10,12 +10,14 @@ from typing import Final
 
 from gpufeed.model.fabric import IbDevice, IbPort
 from gpufeed.model.gpu import GpuProcesses, PciGpus
+from gpufeed.model.host import JobTasks
 from gpufeed.model.ids import GpuKey, GpuUuid, StorageKey
-from gpufeed.model.jobs import Allocations, JobFiles, JobOwner, PodName
+from gpufeed.model.jobs import Allocations, JobFiles, JobOwner, JobUsage, PodName
 from gpufeed.model.network import NetInterface
 from gpufeed.model.sample import Sample
 from gpufeed.model.state import GpuRecord, JobView, Ownership
 from gpufeed.model.storage import StorageInfo
+from gpufeed.signals.job_work import work_of
 from gpufeed.signals.nearest import ports_near
 from gpufeed.signals.samples import Samples, all_of
 
@@ -23,6 +25,7 @@ SCHEDULERS: Final = ("slurm", "kubernetes")
 """Those that give GPUs away. Others start processes too, but do not say what they gave."""
 
 _OF_JOBS: Final[tuple[type[Sample], ...]] = (GpuProcesses, JobOwner, PodName, Allocations, JobFiles, StorageInfo)
+_OF_WORK: Final[tuple[type[Sample], ...]] = (JobUsage, JobTasks, JobOwner, PodName, Allocations)
 _OF_PORTS: Final[tuple[type[Sample], ...]] = (PciGpus, IbDevice, IbPort, NetInterface)
 
 Slots = tuple[tuple[GpuUuid, int | None, str | None, int | None], ...]
@@ -36,6 +39,7 @@ class Owned:
     result: Ownership = field(default_factory=Ownership)
     of_jobs: tuple[object, ...] = ()
     of_ports: tuple[object, ...] = ()
+    of_work: tuple[object, ...] = ()
     slots: Slots = ()
 
 
@@ -44,6 +48,7 @@ def fold(previous: Owned, samples: Samples, records: Mapping[GpuUuid, GpuRecord]
     slots = tuple(_slot(record) for record in records.values())
     of_jobs = tuple(samples.get(kind) for kind in _OF_JOBS)
     of_ports = tuple(samples.get(kind) for kind in _OF_PORTS)
+    of_work = tuple(samples.get(kind) for kind in _OF_WORK)
     result, is_moved = previous.result, slots != previous.slots
     if is_moved or not _are_same(of_ports, previous.of_ports):
         result = replace(result, ports=ports_near(samples, records))
@@ -55,7 +60,9 @@ def fold(previous: Owned, samples: Samples, records: Mapping[GpuUuid, GpuRecord]
             storages=_storages(owners, samples),
             allocated=_allocated(owners, samples, slots),
         )
-    return Owned(result=result, of_jobs=of_jobs, of_ports=of_ports, slots=slots)
+    if not _are_same(of_work, previous.of_work):
+        result = replace(result, work=work_of(samples, _numbers(samples)))
+    return Owned(result=result, of_jobs=of_jobs, of_ports=of_ports, of_work=of_work, slots=slots)
 
 
 def _slot(record: GpuRecord) -> tuple[GpuUuid, int | None, str | None, int | None]:
@@ -91,8 +98,13 @@ def _owners(samples: Samples) -> dict[GpuKey, tuple[JobOwner, ...]]:
 
 def _jobs(owners: Mapping[GpuKey, tuple[JobOwner, ...]], samples: Samples) -> dict[GpuKey, JobView]:
     pods = {pod.uid: pod for pod in all_of(samples, PodName)}
-    numbers = {job.sluid: job.job_id for given in all_of(samples, Allocations) for job in given.jobs if job.sluid}
+    numbers = _numbers(samples)
     return {key: _common([_view(owner, pods, numbers) for owner in found]) for key, found in owners.items()}
+
+
+def _numbers(samples: Samples) -> dict[str, str]:
+    """Of jobs whose cgroups Slurm calls by another name."""
+    return {job.sluid: job.job_id for given in all_of(samples, Allocations) for job in given.jobs if job.sluid}
 
 
 def _view(owner: JobOwner, pods: Mapping[str, PodName], numbers: Mapping[str, str]) -> JobView:

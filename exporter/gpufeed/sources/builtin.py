@@ -14,6 +14,7 @@ from gpufeed.sources.gpfs import GpfsSource
 from gpufeed.sources.host import HostSource
 from gpufeed.sources.infiniband import InfinibandSource
 from gpufeed.sources.job_files import JobFilesSource
+from gpufeed.sources.job_usage import JobUsageSource
 from gpufeed.sources.jobs import JobsSource
 from gpufeed.sources.lustre import LustreSource
 from gpufeed.sources.nfs import NfsSource
@@ -43,5 +44,6 @@ BUILTIN: Final[tuple[Source, ...]] = (
     JobsSource(),
     OwnersSource(),
     SchedulersSource(),
+    JobUsageSource(),
     JobFilesSource(),
 )

@@ -27,8 +27,8 @@ class Placement(Protocol):
     def cgroup(self, board: Board) -> str:
         """Of the processes of one GPU."""
 
-    def parent(self) -> str | None:
-        """Cgroup of the whole job, where it has one."""
+    def parent(self, board: Board) -> str | None:
+        """Cgroup of the whole step or pod that has the GPU, where it has one."""
 
     def lines(self, board: Board) -> str:
         """/proc/PID/cgroup."""
@@ -68,9 +68,9 @@ class Slurm:
         """Of the rank that uses the GPU."""
         return f"{self._job}/step_0/user/task_{board.index}"
 
-    def parent(self) -> str | None:
-        """The job."""
-        return self._job
+    def parent(self, board: Board) -> str | None:  # noqa: ARG002 - one step has all GPUs
+        """The step."""
+        return f"{self._job}/step_0"
 
     def lines(self, board: Board) -> str:
         """One hierarchy."""
@@ -97,9 +97,9 @@ class SlurmV1:
         """Of the rank that uses the GPU."""
         return f"{self._job}/step_0/task_{board.index}"
 
-    def parent(self) -> str | None:
-        """The job."""
-        return self._job
+    def parent(self, board: Board) -> str | None:  # noqa: ARG002 - one step has all GPUs
+        """The step."""
+        return f"{self._job}/step_0"
 
     def lines(self, board: Board) -> str:
         """The first and the last say nothing."""
@@ -134,9 +134,9 @@ class Kubernetes:
         slices = f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{uid}.slice"
         return f"{slices}/cri-containerd-{container_id(board)}.scope"
 
-    def parent(self) -> str | None:
-        """Pods are separate."""
-        return None
+    def parent(self, board: Board) -> str | None:
+        """The pod."""
+        return self.cgroup(board).rpartition("/")[0]
 
     def lines(self, board: Board) -> str:
         """One hierarchy."""
@@ -180,7 +180,7 @@ class Session:
         """Of the session."""
         return _SESSION
 
-    def parent(self) -> str | None:
+    def parent(self, board: Board) -> str | None:  # noqa: ARG002 - nobody has any
         """There is no job."""
         return None
 

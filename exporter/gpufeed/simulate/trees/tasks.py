@@ -16,6 +16,7 @@ from gpufeed.simulate.truth import GpuTruth, NodeTruth
 
 _STEP_PID: Final = 3990
 _MASK_BITS: Final = 32
+_SWITCHES_PER_S: Final = 250
 _HELPERS: Final = ("cuda-EvtHandlr", "pt_autograd_0")
 _STATE_WORDS: Final = {"R": "running", "S": "sleeping", "D": "disk sleep"}
 _SPINS_FROM: Final = 0.5
@@ -53,9 +54,10 @@ class TaskTree:
                 self._write_rank(gpu, truth.host.cpus)
             elif gpu.board.index in self._ranks:
                 self._end_rank(gpu)
-        parent = self._placement.parent()
-        if self._ranks and parent is not None:
-            self._write_usage(parent, truth.gpus)
+        working = [gpu for gpu in truth.gpus if gpu.board.index in self._ranks]
+        parents = {gpu.board.index: self._placement.parent(gpu.board) for gpu in working}
+        for parent in {parent for parent in parents.values() if parent is not None}:
+            self._write_usage(parent, [gpu for gpu in working if parents[gpu.board.index] == parent])
 
     def _write_rank(self, gpu: GpuTruth, cpus: int) -> None:
         tasks = list(_tasks(gpu))
@@ -83,7 +85,10 @@ class TaskTree:
         self._tree.write(f"{path}/comm", f"{main.name}\n")
         self._tree.write(f"{path}/cgroup", self._placement.lines(gpu.board))
         self._write_view(path, main, gpu)
-        self._tree.write(f"{path}/status", _status(whole, gpu.board.index, cpus))
+        switches = (int(whole.cpu_s * _SWITCHES_PER_S), int(gpu.host_total("cpu_waiting_s") * _SWITCHES_PER_S))
+        self._tree.write(f"{path}/status", _status(whole, gpu.board.index, cpus, switches))
+        if self._layout.shows_processes:
+            self._tree.write(f"{path}/io", _io(main, gpu))
         self._tree.write(f"{path}/task/{main.number}/children", "".join(f"{child} " for child in children))
 
     def _write_view(self, path: str, main: Task, gpu: GpuTruth) -> None:
@@ -119,8 +124,10 @@ class TaskTree:
         path = self._directory(cgroup)
         cpu_us = int(sum(gpu.host_total("trainer_cpu_s") + gpu.host_total("loader_cpu_s") for gpu in gpus) * 1e6)
         if not self._layout.has_unified_cgroups:
+            self._tree.write(f"{path}/cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n")
             return
-        self._tree.write(f"{path}/cpu.stat", f"usage_usec {cpu_us}\nuser_usec {cpu_us}\nsystem_usec 0\n")
+        used = f"usage_usec {cpu_us}\nuser_usec {cpu_us}\nsystem_usec 0\n"
+        self._tree.write(f"{path}/cpu.stat", f"{used}nr_periods 0\nnr_throttled 0\nthrottled_usec 0\n")
         if not self._layout.has_pressure:
             return
         self._tree.write(f"{path}/io.pressure", pressure(most("io_waiting_s"), least("io_stalled_s")))
@@ -161,7 +168,18 @@ def _stat_line(task: Task) -> str:
     return f"{before} {times} 48318382080 1572864 18446744073709551615{' 0' * 27}\n"
 
 
-def _status(task: Task, gpu: int, cpus: int) -> str:
+def _io(main: Task, gpu: GpuTruth) -> str:
+    """Loaders read the data set, and the trainer the local disk."""
+    is_loader = main.parent == gpu.pid
+    read = int(gpu.host_total("nfs_read_bytes") / LOADERS if is_loader else gpu.host_total("disk_read_bytes"))
+    written = int(0 if is_loader else gpu.host_total("disk_write_bytes"))
+    return (
+        f"rchar: {read}\nwchar: {written}\nsyscr: {read // 131072}\nsyscw: {written // 131072}\n"
+        f"read_bytes: {0 if is_loader else read}\nwrite_bytes: {written}\ncancelled_write_bytes: 0\n"
+    )
+
+
+def _status(task: Task, gpu: int, cpus: int, switches: tuple[int, int]) -> str:
     first = gpu * LOADERS
     return (
         f"Name:\t{task.name}\nUmask:\t0022\nState:\t{task.state} ({_STATE_WORDS[task.state]})\n"
@@ -171,6 +189,7 @@ def _status(task: Task, gpu: int, cpus: int) -> str:
         f"VmRSS:\t 6291456 kB\nThreads:\t{task.threads}\n"
         f"Cpus_allowed:\t{_mask(range(first, first + LOADERS), cpus)}\n"
         f"Cpus_allowed_list:\t{first}-{first + LOADERS - 1}\n"
+        f"voluntary_ctxt_switches:\t{switches[0]}\nnonvoluntary_ctxt_switches:\t{switches[1]}\n"
     )
 
 
