@@ -118,7 +118,7 @@ def test_a_device_link_that_leads_nowhere_still_says_that_there_is_hardware(benc
     bench.write("sys/class/net/eth0/operstate", "up\n")
     link(bench, "sys/class/net/eth0/device", "../../../devices/pci0000:00/0000:00:1f.6/")
     (sample,) = states(bench)
-    assert (sample.device, sample.is_up, sample.pci_bus_id, sample.numa_node) == ("eth0", True, None, None)
+    assert (sample.device, sample.is_up, sample.pci_bus_id, sample.numa_node) == ("eth0", True, "0000:00:1f.6", None)
 
 
 def test_virtual_functions_and_their_near_ends_are_left_out(bench: HostBench) -> None:

@@ -311,3 +311,102 @@ def test_a_link_that_leads_nowhere_is_absent_and_no_failure(bench: HostBench) ->
 def test_a_collector_switched_off_has_no_lane(bench: HostBench) -> None:
     bench.options["infiniband"] = CollectorOptions(enabled=False)
     assert InfinibandSource().plan(bench.config) == ()
+
+
+def fabric_of(bench: HostBench, *names: str, drivers: Mapping[str, str] | None = None) -> dict[str, bool]:
+    for name in names:
+        device(bench, name)
+    for name, driver in (drivers or {}).items():
+        (bench.root / f"sys/class/infiniband/{name}/device").mkdir()
+        (bench.root / f"sys/class/infiniband/{name}/device/driver").symlink_to(f"../../bus/pci/drivers/{driver}")
+    found = {}
+    for plan in plans(bench):
+        (port,) = samples_of(read(bench.open(plan), "infiniband.slow"), IbPort)
+        found[port.port.device] = port.is_fabric
+    return found
+
+
+def test_rdma_of_a_network_card_is_no_fabric_where_there_is_another(bench: HostBench) -> None:
+    names = ("irdma0", "mana_0", "mlx5_0", "rocep1", "rxe0")
+    found = fabric_of(bench, *names, drivers={"rocep1": "ice", "mlx5_0": "mlx5_core"})
+    assert found == {"irdma0": False, "mana_0": False, "mlx5_0": True, "rocep1": False, "rxe0": False}
+
+
+def test_rdma_of_network_cards_is_the_fabric_where_there_is_no_other(bench: HostBench) -> None:
+    assert fabric_of(bench, "irdma0", "irdma1", "siw0") == {"irdma0": True, "irdma1": True, "siw0": False}
+
+
+def test_a_port_without_a_named_interface_has_the_one_on_its_function(bench: HostBench) -> None:
+    unnamed = {file: text for file, text in PORT.items() if not file.startswith("gid_attrs")}
+    for number in (1, 2):
+        device(bench, files=unnamed, port=number)
+    reader = reader_of(bench)
+
+    def netdevs() -> list[str | None]:
+        return [sample.netdev for sample in samples_of(read(reader, "infiniband.slow"), IbPort)]
+
+    assert netdevs() == [None, None]
+    bench.write("sys/class/infiniband/mlx5_0/device/net/ib0/dev_port", "0\n")
+    assert netdevs() == ["ib0", "ib0"]
+    bench.write("sys/class/infiniband/mlx5_0/device/net/ib1/dev_port", "1\n")
+    assert netdevs() == ["ib0", "ib1"]
+    bench.write("sys/class/infiniband/mlx5_0/device/net/ib1/dev_port", "7\n")
+    assert netdevs() == ["ib0", None]
+
+
+@pytest.mark.parametrize(
+    ("receive", "transmit"),
+    [
+        (("rx_pkts",), ("tx_pkts",)),
+        (("rx_rdma_ucast_pkts", "rx_rdma_mcast_pkts"), ("tx_rdma_ucast_pkts", "tx_rdma_mcast_pkts")),
+        (("ip4InPkts", "ip6InPkts"), ("ip4OutPkts", "ip6OutPkts")),
+        (("rcvd_pkts",), ("sent_pkts",)),
+    ],
+)
+def test_packets_of_drivers_without_counters_are_found(
+    bench: HostBench, receive: tuple[str, ...], transmit: tuple[str, ...]
+) -> None:
+    device(bench, files={f"hw_counters/{name}": "30" for name in receive} | {f"hw_counters/{transmit[0]}": "4"})
+    sample = fast(reader_of(bench))
+    assert (sample.receive_packets, sample.transmit_packets) == (30 * len(receive), 4)
+
+
+def test_hardware_counters_of_the_device_are_those_of_its_only_port(bench: HostBench) -> None:
+    device(bench, files={"state": "4: ACTIVE"})
+    for name, text in (("rx_bytes", "77"), ("rx_drops", "3"), ("lifespan", "10")):
+        bench.write(f"sys/class/infiniband/mlx5_0/hw_counters/{name}", f"{text}\n")
+    reader = reader_of(bench)
+    assert fast(reader).receive_bytes == 77
+    (errors,) = samples_of(read(reader, "infiniband.slow"), IbErrors)
+    assert errors.hw_events == {"rx_drops": 3}
+    device(bench, files={"state": "4: ACTIVE"}, port=2)
+    assert [sample.hw_events for sample in samples_of(read(reader, "infiniband.slow"), IbErrors)] == [{}, {}]
+
+
+def way_of(bench: HostBench) -> tuple[str, ...]:
+    (described,) = samples_of(read(reader_of(bench), "infiniband.slow"), IbDevice)
+    return described.pci_path
+
+
+def test_the_way_to_a_card_is_that_of_the_class_link(bench: HostBench) -> None:
+    below = "sys/devices/pci0000:15/0000:15:01.0/0000:18:00.0"
+    bench.write(f"{below}/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n")
+    (bench.root / "sys/class/infiniband").mkdir(parents=True)
+    link = bench.root / "sys/class/infiniband/mlx5_0"
+    link.symlink_to("../../devices/pci0000:15/0000:15:01.0/0000:18:00.0/infiniband/mlx5_0")
+    assert way_of(bench) == ("pci0000:15", "0000:15:01.0", "0000:18:00.0")
+    link.unlink()
+    virtual = bench.root / "sys/devices/virtual/infiniband/mlx5_0/ports/1"
+    virtual.mkdir(parents=True)
+    link.symlink_to("../../devices/virtual/infiniband/mlx5_0")
+    assert way_of(bench) == ()
+
+
+def test_the_way_to_a_card_of_a_copied_class_is_that_of_its_function(bench: HostBench) -> None:
+    device(bench)
+    (bench.root / "sys/class/infiniband/mlx5_0/device").symlink_to("../../../0000:18:00.0")
+    assert way_of(bench) == ()
+    functions = bench.root / "sys/bus/pci/devices"
+    functions.mkdir(parents=True)
+    (functions / "0000:18:00.0").symlink_to("../../../devices/pci0000:15/0000:15:01.0/0000:18:00.0")
+    assert way_of(bench) == ("pci0000:15", "0000:15:01.0", "0000:18:00.0")

@@ -10,6 +10,7 @@ from gpufeed.model.gpu import GpuIdentity
 from gpufeed.model.ids import GpuUuid, IbPortKey
 from gpufeed.model.state import Held
 from gpufeed.signals.flaps import STATE_ACTIVE
+from gpufeed.signals.nearest import ports_near
 from gpufeed.signals.view import View
 
 
@@ -25,14 +26,18 @@ class PortLimits:
 def ports_of(uuid: GpuUuid, view: View) -> tuple[PortLimits, ...]:
     """The ports nearest to one GPU.
 
-    Where there are as many as GPUs, the nth in the order of PCI addresses, as boards are wired one to one. Otherwise
-    those of the same NUMA node, and where nothing is known of that, all.
+    Those below the same PCI switch. Where that is not known and there are as many as GPUs, the nth in the order of PCI
+    addresses, as boards are wired one to one. Otherwise those of the same NUMA node, and where nothing is known of
+    that, all.
     """
     ports = view.once("fabric ports", lambda: _fabric_ports(view))
     record = view.records.get(uuid)
     identity = record.identity if record is not None else None
     if not ports or identity is None:
         return ports
+    beside = _below_the_same_switch(uuid, view)
+    if below := tuple(limit for limit in ports if limit.port in beside):
+        return below
     order = view.once("pci order", lambda: _pci_order(view))
     if len(order) == len(ports) and uuid in order:
         return (ports[order.index(uuid)],)
@@ -45,8 +50,29 @@ def _fabric_ports(view: View) -> tuple[PortLimits, ...]:
     ports: list[IbPort] = sorted(
         (item.sample for item in held if item.sample.is_fabric), key=lambda port: (_address(port.port, view), port.port)
     )
-    expected = view.settings.ib_expected_bytes_per_s or max((_rate(port) or 0.0 for port in ports), default=0.0)
-    return tuple(PortLimits(port.port, _rate(port), is_degraded=_is_degraded(port, expected)) for port in ports)
+    configured = view.settings.ib_expected_bytes_per_s
+    fastest: dict[Kind, float] = {}
+    for port in ports:
+        kind = _kind(port, view)
+        fastest[kind] = max(fastest.get(kind, 0.0), _rate(port) or 0.0)
+    return tuple(
+        PortLimits(port.port, _rate(port), is_degraded=_is_degraded(port, configured or fastest[_kind(port, view)]))
+        for port in ports
+    )
+
+
+def _below_the_same_switch(uuid: GpuUuid, view: View) -> frozenset[IbPortKey]:
+    known = view.once("nearest ports", lambda: ports_near(view.samples, view.records))
+    return frozenset(near.port for near in known.get(uuid, ()) if near.path == "same_switch")
+
+
+Kind = tuple[str | None, str | None]
+"""Board and link layer: a card for storage need not be as fast as those for the fabric."""
+
+
+def _kind(port: IbPort, view: View) -> Kind:
+    device = _device(port.port, view)
+    return (device.board_id if device is not None else None, port.link_layer)
 
 
 def _is_degraded(port: IbPort, expected: float) -> bool:

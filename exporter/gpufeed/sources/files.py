@@ -8,12 +8,15 @@ lacks may be missing, or be there and refuse to be read.
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeVar
 
 from gpufeed.errors import Absent, Broken, Denied, SourceError, Unsupported
 from gpufeed.sources.contract import Desk
+from gpufeed.sources.kept_links import followed, kept_target
+
+V = TypeVar("V")
 
 ATTRIBUTE_BYTES: Final = 4096
 """A sysfs attribute fits a page by the kernel's own rule: one read has it all."""
@@ -51,62 +54,53 @@ class Tree:
 
     def attribute(self, path: str) -> bytes:
         """A file of one value, in one read. Raises SourceError."""
-        full = self._begin(path)
-        try:
-            descriptor = os.open(full, _FLAGS)
-            try:
-                data = os.read(descriptor, ATTRIBUTE_BYTES + 1)
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            refuse(error, full)
-        return _bounded(data, ATTRIBUTE_BYTES, full)
+        return _bounded(self._tried(path, _read_once), ATTRIBUTE_BYTES, path)
 
     def table(self, path: str) -> bytes:
         """A file of any length up to `TABLE_BYTES`. Raises SourceError."""
-        full = self._begin(path)
-        try:
-            descriptor = os.open(full, _FLAGS)
-            try:
-                data = read_all(descriptor)
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            refuse(error, full)
-        return _bounded(data, TABLE_BYTES, full)
+        return _bounded(self._tried(path, _read_whole), TABLE_BYTES, path)
 
     def names(self, path: str) -> tuple[str, ...]:
         """Entries of a directory, sorted, those left out that could lead elsewhere. Raises SourceError."""
-        full = self._begin(path)
-        try:
-            found = os.listdir(full)
-        except OSError as error:
-            refuse(error, full)
-        return tuple(sorted(filter(is_plain, found[:NAMES])))
+        return tuple(sorted(filter(is_plain, self._tried(f"{path}/", os.listdir)[:NAMES])))
 
     def link(self, path: str) -> str:
         """The last component of what a link points to. Raises SourceError."""
-        return os.path.basename(self.target(path))
+        return os.path.basename(self.target(path).rstrip("/"))
 
     def target(self, path: str) -> str:
         """All of what a link points to, as it is written there. Raises SourceError."""
-        full = self._begin(path)
-        try:
-            return os.readlink(full)
-        except OSError as error:
-            refuse(error, full)
+        real = followed(self.root, path) or path
+        return kept_target(self.root, real) or self._tried(real, os.readlink)
 
     def has(self, path: str) -> bool:
         """Whether there is such an entry; a link that leads nowhere counts too."""
         try:
-            os.lstat(self._begin(path))
-        except OSError:
+            self._tried(path, os.lstat)
+        except SourceError:
             return False
         return True
 
     def full(self, path: str) -> str:
         """Where a path lies on this machine."""
         return f"{self.root}/{path}"
+
+    def _tried(self, path: str, call: Callable[[str], V]) -> V:
+        """What a call gives for a path. Raises SourceError."""
+        full = self._begin(path)
+        try:
+            return call(full)
+        except NotADirectoryError as error:
+            elsewhere = followed(self.root, path)
+            if elsewhere is None:
+                refuse(error, full)
+        except OSError as error:
+            refuse(error, full)
+        full = self._begin(elsewhere)
+        try:
+            return call(full)
+        except OSError as error:
+            refuse(error, full)
 
     def _begin(self, path: str) -> str:
         full = self.full(path)
@@ -150,6 +144,22 @@ class HeldFile:
         if self._descriptor is None:
             self._descriptor = os.open(self.path, _FLAGS)
         return read_all(self._descriptor)
+
+
+def _read_once(path: str) -> bytes:
+    descriptor = os.open(path, _FLAGS)
+    try:
+        return os.read(descriptor, ATTRIBUTE_BYTES + 1)
+    finally:
+        os.close(descriptor)
+
+
+def _read_whole(path: str) -> bytes:
+    descriptor = os.open(path, _FLAGS)
+    try:
+        return read_all(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def read_all(descriptor: int) -> bytes:

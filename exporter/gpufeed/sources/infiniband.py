@@ -8,6 +8,7 @@ that a driver lacks, or refuses, is one value less; a port never goes for it.
 import re
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from gpufeed.errors import Absent, ParseError, SourceError
@@ -23,6 +24,7 @@ from gpufeed.sources.contract import Desk, Group, LanePlan, Outcome
 from gpufeed.sources.files import Tree
 from gpufeed.sources.gathering import Gathering, Statuses, state_of
 from gpufeed.sources.infiniband_port import Port
+from gpufeed.sources.interfaces import netdev_of_port
 from gpufeed.sources.selection import Selection
 from gpufeed.units import NS_PER_MS
 
@@ -34,6 +36,10 @@ CLASS: Final = "class/infiniband"
 _PORT: Final = re.compile(r"[0-9]{1,3}")
 _NO_DATA_PORT: Final = re.compile(r"(?:smi|scif|rxe|siw)")
 """Management functions and devices made of software: exported, but no part of the node's capacity."""
+
+_FRONT_END: Final = re.compile(r"(?:mana|irdma|i40iw)")
+_FRONT_END_DRIVERS: Final = frozenset({"mana", "ice", "i40e"})
+"""RDMA that comes along with a network card: the fabric where there is no other, else the way to the outside."""
 
 
 class IbScanSpec(Struct, frozen=True):
@@ -48,6 +54,7 @@ class IbDeviceSpec(Struct, frozen=True):
     """One device."""
 
     device: str
+    is_fabric: bool = True
 
 
 class InfinibandSource:
@@ -98,19 +105,34 @@ class IbScan:
         devices = tuple(name for name in listed if self._spec.selection.takes(name))
         reason = "" if devices else "no RDMA device is wanted" if listed else "no RDMA device is there"
         gathering.say(InputStatus("infiniband", "", "available" if devices else "absent", reason))
-        return gathering.outcome(lanes=tuple(map(self._plan, devices)))
+        fabric = self._fabric(devices)
+        return gathering.outcome(lanes=tuple(self._plan(name, is_fabric=name in fabric) for name in devices))
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _plan(self, device: str) -> LanePlan:
+    def _fabric(self, devices: tuple[str, ...]) -> frozenset[str]:
+        """Devices that may carry what GPUs say to each other."""
+        real = [name for name in devices if _NO_DATA_PORT.match(name) is None]
+        fabric = [name for name in real if not self._is_front_end(name)] if len(real) > 1 else real
+        return frozenset(fabric or real)
+
+    def _is_front_end(self, device: str) -> bool:
+        if _FRONT_END.match(device):
+            return True
+        try:
+            return self._tree.link(f"{CLASS}/{device}/device/driver") in _FRONT_END_DRIVERS
+        except SourceError:
+            return False
+
+    def _plan(self, device: str, *, is_fabric: bool) -> LanePlan:
         spec = self._spec
         periods = ((FAST, spec.fast_period_ns), (SLOW, spec.slow_period_ns))
         return LanePlan(
             lane=LaneId(f"ib:{device}"),
             groups=tuple(Group(name=name, collector="infiniband", period_ns=period_ns) for name, period_ns in periods),
             open=open_device,
-            spec=IbDeviceSpec(device),
+            spec=IbDeviceSpec(device, is_fabric),
         )
 
 
@@ -119,6 +141,7 @@ class IbDeviceReader:
 
     def __init__(self, spec: IbDeviceSpec, desk: Desk) -> None:
         self._device = spec.device
+        self._is_fabric = spec.is_fabric
         self._path = f"{CLASS}/{spec.device}"
         self._tree = Tree(desk.config.sysfs, desk)
         self._statuses = Statuses()
@@ -142,9 +165,13 @@ class IbDeviceReader:
             gathering.samples.extend(port.counters(gathering) for port in self._ports.values())
             return gathering.outcome()
         gathering.samples.append(self._describe())
-        is_fabric = _NO_DATA_PORT.match(self._device) is None and not self._tree.has(f"{self._path}/device/physfn")
+        is_fabric = self._is_fabric and not self._tree.has(f"{self._path}/device/physfn")
         for port in self._ports.values():
-            gathering.samples.extend((port.state(gathering, is_fabric=is_fabric), port.errors(gathering)))
+            state = port.state(gathering, is_fabric=is_fabric)
+            if state.netdev is None:
+                netdev = netdev_of_port(self._tree, f"{self._path}/device", port.key.port)
+                state = msgspec.structs.replace(state, netdev=netdev)
+            gathering.samples.extend((state, port.errors(gathering)))
         gathering.say(self._status())
         return gathering.outcome()
 
@@ -159,6 +186,8 @@ class IbDeviceReader:
             or Port(IbPortKey(self._device, number), f"{self._path}/ports/{number}", self._tree)
             for number in sorted(numbers)
         }
+        for port in self._ports.values():
+            port.is_only = len(self._ports) == 1
 
     def _status(self) -> InputStatus:
         silent = [str(number) for number, port in self._ports.items() if not port.has_bytes]

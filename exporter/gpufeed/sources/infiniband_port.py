@@ -30,6 +30,9 @@ V = TypeVar("V")
 MAX_HW_COUNTERS: Final = 256
 """hfi1 has over a hundred; a driver gone wild must not fill the page."""
 
+_OF_THE_DEVICE: Final = "../../hw_counters"
+"""Where some drivers count for the device as a whole: of one port that is the same."""
+
 _UNKNOWN_RATE: Final = Rate(bytes_per_s=None)
 _DATA: Final = "data"
 _PACKETS: Final = "packets"
@@ -44,9 +47,20 @@ _HW_TRANSMIT_BYTES: Final = (
     ("tx_rdma_ucast_bytes", "tx_rdma_mcast_bytes"),
     ("ip4OutOctets", "ip6OutOctets"),
 )
-_HW_RECEIVE_PACKETS: Final = (("rx_pkts",),)
-_HW_TRANSMIT_PACKETS: Final = (("tx_pkts",),)
-"""Drivers without `counters/` count bytes and packets among the hardware counters: bnxt_re and efa, ionic, irdma.
+_HW_RECEIVE_PACKETS: Final = (
+    ("rx_pkts",),
+    ("rx_rdma_ucast_pkts", "rx_rdma_mcast_pkts"),
+    ("ip4InPkts", "ip6InPkts"),
+    ("rcvd_pkts",),
+)
+_HW_TRANSMIT_PACKETS: Final = (
+    ("tx_pkts",),
+    ("tx_rdma_ucast_pkts", "tx_rdma_mcast_pkts"),
+    ("ip4OutPkts", "ip6OutPkts"),
+    ("sent_pkts",),
+)
+"""Drivers without `counters/` count bytes and packets among the hardware counters: bnxt_re, efa and mana; ionic;
+irdma; rxe, which counts no bytes.
 
 The first of these sets that a port has any file of is summed.
 """
@@ -58,9 +72,11 @@ class Port:
     def __init__(self, key: IbPortKey, path: str, tree: Tree) -> None:
         self.key = key
         self.has_bytes = False
+        self.is_only = False  # of its device
         self._path = path
         self._tree = tree
         self._files: dict[str, frozenset[str]] = {}
+        self._hardware = "hw_counters"
         self._pinned: dict[str, int] = {}  # narrow data counters seen at their ceiling: how often in a row
 
     def counters(self, gathering: Gathering) -> IbCounters:
@@ -111,6 +127,10 @@ class Port:
     def _look(self) -> None:
         """Which files there are. A folder that is missing has none: most drivers lack one or the other."""
         self._files = {folder: self._names(folder) for folder in ("counters", "counters_ext", "hw_counters")}
+        self._hardware = "hw_counters"
+        if self.is_only and not self._files["hw_counters"]:
+            self._hardware = _OF_THE_DEVICE
+            self._files["hw_counters"] = self._names(_OF_THE_DEVICE)
         offered = frozenset().union(*self._files.values())
         hardware = {name for names in (*_HW_RECEIVE_BYTES, *_HW_TRANSMIT_BYTES) for name in names}
         self.has_bytes = not offered.isdisjoint({"port_rcv_data", "port_rcv_data_64", *hardware})
@@ -146,7 +166,8 @@ class Port:
     def _count(self, folder: str, name: str, gathering: Gathering) -> int | None:
         if name not in self._files[folder]:
             return None
-        return self._value(f"{folder}/{name}", parse_count, gathering)
+        place = self._hardware if folder == "hw_counters" else folder
+        return self._value(f"{place}/{name}", parse_count, gathering)
 
     def _value(self, file: str, parse: Callable[[bytes, str], V | None], gathering: Gathering) -> V | None:
         where = f"{self.key.device}/{self.key.port}/{file}"

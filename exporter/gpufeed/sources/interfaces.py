@@ -48,10 +48,18 @@ def pci_bus_id_of(tree: Tree, interface: str) -> str | None:
 
 def numa_node_of(tree: Tree, interface: str) -> int | None:
     """The memory node that the card is attached to."""
+    return _number(tree, f"{CLASS}/{interface}/device/numa_node")
+
+
+def netdev_of_port(tree: Tree, function: str, port: int) -> str | None:
+    """The interface of a port of the card at a PCI function: the only one, or of several the one with its number."""
     try:
-        return parse_count(tree.attribute(f"{CLASS}/{interface}/device/numa_node"))
-    except (SourceError, ParseError):
+        names = tree.names(f"{function}/net")
+    except SourceError:
         return None
+    if len(names) == 1:
+        return names[0]
+    return next((name for name in names if _number(tree, f"{function}/net/{name}/dev_port") == port - 1), None)
 
 
 def _is_physical(tree: Tree, name: str) -> bool:
@@ -77,6 +85,13 @@ def _entries(tree: Tree, name: str) -> tuple[str, ...]:
 
 def _master(tree: Tree, interface: str) -> str | None:
     return _link(tree, f"{CLASS}/{interface}/master")
+
+
+def _number(tree: Tree, path: str) -> int | None:
+    try:
+        return parse_count(tree.attribute(path))
+    except (SourceError, ParseError):
+        return None
 
 
 def _link(tree: Tree, path: str) -> str | None:
