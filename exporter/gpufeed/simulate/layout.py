@@ -9,7 +9,8 @@ from typing import Final, Literal
 SchedulerKind = Literal["slurm", "slurm_v1", "slurm_sluid", "kubernetes", "none"]
 """slurm_v1: under version 1 of cgroups. slurm_sluid: since 26.05, with names of jobs that are no numbers."""
 
-FabricKind = Literal["infiniband", "roce"]
+FabricKind = Literal["infiniband", "omnipath", "roce", "roce_bnxt", "roce_irdma", "efa"]
+"""roce: of the same cards as infiniband, on Ethernet."""
 
 DataSetKind = Literal["nfs", "lustre"]
 """lustre: the NFS mounts are there too, and idle."""
@@ -41,6 +42,10 @@ LAYOUTS: Final[Mapping[str, Layout]] = MappingProxyType(
         "kubernetes": replace(DEFAULT, scheduler="kubernetes"),
         "bare": replace(DEFAULT, scheduler="none"),
         "roce": replace(DEFAULT, fabric="roce"),
+        "roce-bnxt": replace(DEFAULT, fabric="roce_bnxt"),
+        "roce-irdma": replace(DEFAULT, fabric="roce_irdma"),
+        "omnipath": replace(DEFAULT, fabric="omnipath"),
+        "efa": replace(DEFAULT, fabric="efa", scheduler="kubernetes"),
         "no-pressure": replace(DEFAULT, has_pressure=False),
         "lustre": replace(DEFAULT, data_set="lustre"),
         "unprivileged": replace(DEFAULT, shows_processes=False),

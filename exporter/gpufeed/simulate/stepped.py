@@ -112,6 +112,15 @@ class SteppedNode:
         self._node.trees.unpin(path)
         self._write()
 
+    def hide(self, path: str) -> None:
+        """Let nothing be at a path below the root: a device pulled out, a process that ended between two looks."""
+        self._node.trees.hide(path)
+
+    def show(self, path: str) -> None:
+        """Let it be there again."""
+        self._node.trees.show(path)
+        self._write()
+
     def config(self, **overrides: Any) -> ProbeConfig:  # noqa: ANN401  # as many types as there are fields
         """What a probe of this node is told; `overrides` are fields of ProbeConfig."""
         return msgspec.structs.replace(probe_config(self._root, self._root / _BLOCK), **overrides)

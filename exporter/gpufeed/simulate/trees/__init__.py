@@ -4,8 +4,9 @@
 from pathlib import Path
 
 from gpufeed.simulate.layout import DEFAULT, Layout
+from gpufeed.simulate.trees.fabric_drivers import DRIVERS
 from gpufeed.simulate.trees.infiniband import write_counters, write_devices
-from gpufeed.simulate.trees.kernel import write_identity, write_kernel
+from gpufeed.simulate.trees.kernel import write_identity, write_kernel, write_pressure
 from gpufeed.simulate.trees.lustre import write_clients, write_clients_statistics
 from gpufeed.simulate.trees.network import write_interfaces, write_statistics
 from gpufeed.simulate.trees.nfs import write_mounts, write_mountstats
@@ -24,12 +25,14 @@ class Trees:
     def __init__(self, root: Path, truth: NodeTruth, layout: Layout = DEFAULT) -> None:
         self._truth = truth
         self._tree = TreeWriter(root)
+        self._driver = DRIVERS[layout.fabric]
+        self._has_pressure = layout.has_pressure
         boards = [gpu.board for gpu in truth.gpus]
         self._tasks = TaskTree(self._tree, boards, layout)
         write_identity(self._tree, truth)
-        write_pci(self._tree, boards)
-        write_devices(self._tree, boards)
-        write_interfaces(self._tree, boards)
+        write_pci(self._tree, boards, self._driver.module)
+        write_devices(self._tree, boards, self._driver)
+        write_interfaces(self._tree, boards, self._driver)
         write_disks(self._tree)
         write_mounts(self._tree)
         self._has_lustre = layout.data_set == "lustre"
@@ -44,11 +47,21 @@ class Trees:
         """Let what was there before stand there again."""
         self._tree.unpin(path)
 
+    def hide(self, path: str) -> None:
+        """Let a device or process be gone, as one that was pulled out."""
+        self._tree.hide(path)
+
+    def show(self, path: str) -> None:
+        """Let it be there again."""
+        self._tree.show(path)
+
     def write(self, wall_ns: int) -> None:
         """Everything that counts, as of now."""
         write_kernel(self._tree, self._truth, wall_ns)
-        write_counters(self._tree, self._truth.gpus)
-        write_statistics(self._tree, self._truth.gpus)
+        if self._has_pressure:
+            write_pressure(self._tree, self._truth.host)
+        write_counters(self._tree, self._truth.gpus, self._driver)
+        write_statistics(self._tree, self._truth.gpus, self._driver)
         write_diskstats(self._tree, self._truth.gpus)
         if self._has_lustre:
             write_clients_statistics(self._tree, self._truth.gpus, wall_ns)

@@ -39,17 +39,21 @@ def write_kernel(tree: TreeWriter, truth: NodeTruth, wall_ns: int) -> None:
     tree.write("proc/stat", _stat(truth, wall_ns))
     tree.write("proc/meminfo", _meminfo(truth))
     tree.write("proc/uptime", f"{_TICKS_BEFORE / TICKS_PER_S + truth.host.elapsed_s:.2f} 0.00\n")
-    waiting = truth.host.waiting_s
-    tree.write("proc/pressure/io", pressure(waiting["io_waiting_s"], waiting["io_stalled_s"]))
-    tree.write("proc/pressure/memory", pressure(waiting["memory_waiting_s"], waiting["memory_stalled_s"]))
-    # at system level the kernel prints the second line for cpu, and counts nothing in it
-    tree.write("proc/pressure/cpu", pressure(waiting["cpu_waiting_s"], 0.0))
     if truth.has_driver:
         version = truth.driver_version
         tree.write(
             "proc/driver/nvidia/version",
             f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {version}  Release Build  (simulated)\n",
         )
+
+
+def write_pressure(tree: TreeWriter, host: HostTruth) -> None:
+    """What tasks waited for, where the kernel accounts it."""
+    waiting = host.waiting_s
+    tree.write("proc/pressure/io", pressure(waiting["io_waiting_s"], waiting["io_stalled_s"]))
+    tree.write("proc/pressure/memory", pressure(waiting["memory_waiting_s"], waiting["memory_stalled_s"]))
+    # at system level the kernel prints the second line for cpu, and counts nothing in it
+    tree.write("proc/pressure/cpu", pressure(waiting["cpu_waiting_s"], 0.0))
 
 
 def pressure(waiting_s: float, stalled_s: float) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/sys/class/net: an IPoIB interface of each network card, the Ethernet card that storage is behind, and loopback.
+"""/sys/class/net: the interface of each network card, the Ethernet card that storage is behind, and loopback.
 
 What the Ethernet card's driver counts stands as text beside the trees: a request to a driver has no file.
 """
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpufeed.simulate.hardware import Board
+from gpufeed.simulate.trees.fabric_drivers import FabricDriver
 from gpufeed.simulate.trees.infiniband import netdev
 from gpufeed.simulate.trees.pci import STORAGE_NIC_PATH, nic_path
 from gpufeed.simulate.trees.writer import TreeWriter
@@ -17,6 +18,7 @@ STORAGE_NETDEV: Final = "enp13s0np0"
 _STORAGE_MB_PER_S: Final = 200_000
 _ETHERNET, _INFINIBAND, _LOOPBACK = 1, 32, 772
 _MTU_BYTES: Final = 9000
+_US_PER_S: Final = 1_000_000
 _OVERHEAD: Final = 1.02
 """Bytes on the wire for one byte of a file."""
 
@@ -34,24 +36,30 @@ _DRIVER_COUNTS_NONE: Final = (
 )  # fmt: skip
 
 
-def write_interfaces(tree: TreeWriter, boards: Sequence[Board]) -> None:
+def write_interfaces(tree: TreeWriter, boards: Sequence[Board], driver: FabricDriver) -> None:
     """What does not change."""
-    for board in boards:
-        _write_interface(tree, f"{nic_path(board)}/net/{netdev(board)}", _INFINIBAND, speed=board.model.nic_gb_per_s)
+    kind = _INFINIBAND if driver.link_layer == "InfiniBand" else _ETHERNET
+    for board in boards if driver.has_netdev else ():
+        path = f"{nic_path(board)}/net/{netdev(board, driver)}"
+        _write_interface(tree, path, kind, speed=board.model.nic_gb_per_s)
     _write_interface(tree, f"{STORAGE_NIC_PATH}/net/{STORAGE_NETDEV}", _ETHERNET, speed=_STORAGE_MB_PER_S // 1000)
     _write_interface(tree, "sys/devices/virtual/net/lo", _LOOPBACK, speed=None)
 
 
-def write_statistics(tree: TreeWriter, gpus: Sequence[GpuTruth]) -> None:
+def write_statistics(tree: TreeWriter, gpus: Sequence[GpuTruth], driver: FabricDriver) -> None:
     """What changes. Remote memory access goes past the interfaces of its cards; NFS is counted by its own."""
     received = sum(gpu.host_total("nfs_read_bytes") for gpu in gpus) * _OVERHEAD
     sent = sum(gpu.host_total("nfs_write_bytes") for gpu in gpus) * _OVERHEAD
-    for gpu in gpus:
-        path = f"{nic_path(gpu.board)}/net/{netdev(gpu.board)}"
+    for gpu in gpus if driver.has_netdev else ():
+        name = netdev(gpu.board, driver)
+        path = f"{nic_path(gpu.board)}/net/{name}"
         tree.write(f"{path}/operstate", "down\n" if gpu.is_port_down else "up\n")
         tree.write(f"{path}/carrier", f"{int(not gpu.is_port_down)}\n")
         tree.write(f"{path}/carrier_down_count", f"{1 + gpu.port_downs}\n")
         tree.write(f"{path}/carrier_changes", f"{2 + gpu.port_downs}\n")
+        if driver.pause_us is not None:
+            paused_us = int(gpu.host_total("ib_waiting_s") * _US_PER_S)
+            tree.write(f"ethtool/{name}/statistics", f"NIC statistics:\n     {driver.pause_us}: {paused_us}\n")
     statistics = f"{STORAGE_NIC_PATH}/net/{STORAGE_NETDEV}/statistics"
     for name, value in (("rx", received), ("tx", sent)):
         tree.write(f"{statistics}/{name}_bytes", f"{int(value)}\n")

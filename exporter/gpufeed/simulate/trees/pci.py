@@ -10,7 +10,7 @@ from gpufeed.simulate.trees.writer import TreeWriter
 
 _MELLANOX: Final = 0x15B3
 _CONNECTX: Final = 0x1021
-_CARD_DRIVER: Final = "sys/bus/pci/drivers/mlx5_core"
+_STORAGE_MODULE: Final = "mlx5_core"
 _CLASS_3D: Final = 0x030200
 _CLASS_INFINIBAND: Final = 0x020700
 _CLASS_ETHERNET: Final = 0x020000
@@ -41,22 +41,30 @@ def local_cpus(board: Board) -> str:
     return f"0-{half - 1}" if board.numa_node == 0 else f"{half}-{board.gpus * LOADERS - 1}"
 
 
-def write_pci(tree: TreeWriter, boards: Sequence[Board]) -> None:
+def write_pci(tree: TreeWriter, boards: Sequence[Board], card_module: str) -> None:
     """Nothing of it changes."""
     for board in boards:
         _write_function(tree, gpu_path(board), board, (NVIDIA_VENDOR_ID, board.model.pci_device, _CLASS_3D))
         _write_function(tree, nic_path(board), board, (_MELLANOX, _CONNECTX, _CLASS_INFINIBAND))
+        _bind(tree, nic_path(board), card_module)
     if boards[0].model.nvlink_links:
         # they are of the same vendor, and no GPU
         for bus in range(0x04, 0x08):
             path = f"sys/devices/pci0000:00/0000:00:01.{bus - 4}/0000:{bus:02x}:00.0"
             _write_function(tree, path, boards[0], (NVIDIA_VENDOR_ID, _NVSWITCH, _CLASS_BRIDGE))
     _write_function(tree, STORAGE_NIC_PATH, boards[0], (_MELLANOX, _CONNECTX, _CLASS_ETHERNET))
+    _bind(tree, STORAGE_NIC_PATH, _STORAGE_MODULE)
 
 
 def _switch_path(board: Board) -> str:
     root = board.bus - 6
     return f"sys/devices/pci0000:{root:02x}/0000:{root:02x}:01.0/0000:{board.bus - 5:02x}:00.0"
+
+
+def _bind(tree: TreeWriter, path: str, module: str) -> None:
+    driver = f"sys/bus/pci/drivers/{module}"
+    tree.make_directory(driver)
+    tree.link(f"{path}/driver", driver)
 
 
 def _write_function(tree: TreeWriter, path: str, board: Board, ids: tuple[int, int, int]) -> None:
@@ -77,7 +85,4 @@ def _write_function(tree: TreeWriter, path: str, board: Board, ids: tuple[int, i
     }
     for name, value in attributes.items():
         tree.write(f"{path}/{name}", f"{value}\n")
-    if vendor == _MELLANOX:
-        tree.make_directory(_CARD_DRIVER)
-        tree.link(f"{path}/driver", _CARD_DRIVER)
     tree.link(f"sys/bus/pci/devices/{path.rpartition('/')[2]}", path)

@@ -14,12 +14,13 @@ class TreeWriter:
         self._content: dict[str, bytes] = {}
         self._directories: set[str] = set()  # known to exist
         self._pinned: dict[str, bytes | None] = {}  # what stood there before
+        self._hidden: dict[str, Path] = {}  # where it is kept meanwhile
 
     def write(self, path: str, text: str) -> None:
         """Let the file hold `text`, unless something else was pinned there."""
         data = text.encode()
         known = self._content.get(path)
-        if data == known or path in self._pinned:
+        if data == known or path in self._pinned or self._is_hidden(path):
             return
         self._put(path, data, known)
 
@@ -46,7 +47,7 @@ class TreeWriter:
 
     def make_directory(self, path: str) -> None:
         """Let the directory exist."""
-        if path not in self._directories:
+        if path not in self._directories and not self._is_hidden(path):
             os.makedirs(f"{self._root}/{path}", exist_ok=True)
             self._directories.add(path)
 
@@ -65,8 +66,18 @@ class TreeWriter:
         """Let a symbolic link stand at `path` that says `text`, whether or not anything is there: links of procfs."""
         full = self._root / path
         self.make_directory(path.rpartition("/")[0])
-        if not full.is_symlink():
+        if not (full.is_symlink() or self._is_hidden(path)):
             full.symlink_to(text)
+
+    def hide(self, path: str) -> None:
+        """Let nothing be at `path`, until it is shown again; what is written below it meanwhile is lost."""
+        full = self._root / path
+        self._hidden[path] = self._root / f".hidden{len(self._hidden)}"
+        full.rename(self._hidden[path])
+
+    def show(self, path: str) -> None:
+        """Let be there again what was hidden."""
+        self._hidden.pop(path).rename(self._root / path)
 
     def remove_directory(self, path: str) -> None:
         """Let nothing be below `path`, nor itself."""
@@ -75,6 +86,9 @@ class TreeWriter:
         self._directories = {known for known in self._directories if not f"{known}/".startswith(below)}
         for known in [known for known in self._content if known.startswith(below)]:
             del self._content[known]
+
+    def _is_hidden(self, path: str) -> bool:
+        return any(path == hidden or path.startswith(f"{hidden}/") for hidden in self._hidden)
 
     def _real(self, path: str) -> str:
         """The same file by the path it is written under: links of sysfs resolved."""
