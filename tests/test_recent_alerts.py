@@ -106,3 +106,18 @@ def test_saved_alerts_wait_for_the_boot_id_but_not_for_ever() -> None:
     assert shown(second) == {}
     second.on_state(replace(lost_at(1090), samples={}))
     assert shown(second) == {"GpuLost": "firing"}
+
+
+def test_nothing_is_evaluated_before_the_saved_alerts_have_come_but_not_for_ever() -> None:
+    evaluated = recent()
+    evaluated.expect()
+    evaluated.on_state(lost_at(1000))
+    assert shown(evaluated) == {}
+    evaluated.restore(None)
+    evaluated.on_state(lost_at(1001))
+    assert shown(evaluated) == {"GpuLost": "pending"}
+    forgotten = recent()
+    forgotten.expect()
+    forgotten.on_state(lost_at(1000))
+    forgotten.on_state(lost_at(1010))
+    assert shown(forgotten) == {"GpuLost": "pending"}

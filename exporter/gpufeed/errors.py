@@ -7,6 +7,7 @@
     ├── WireError              the other process speaks another protocol, or nonsense
     ├── SpawnError             a child process could not be started
     ├── LaneStuck              blocking work cannot be done now: the work before it has not come back
+    ├── Unreachable            a receiver of alerts could not be asked: the text says why, and holds no secret
     └── SourceError            a reading could not be had; carries why, in one of six words
         ├── Absent             no such hardware or file here: not a fault, looked for again
         ├── Unsupported        this device or driver cannot give it: its series do not exist
@@ -47,6 +48,10 @@ class SpawnError(GpufeedError):
 
 class LaneStuck(GpufeedError):
     """Blocking work cannot be done now: the work before it has not come back."""
+
+
+class Unreachable(GpufeedError):
+    """A receiver of alerts could not be asked; the text says why, and holds no secret."""
 
 
 class ConfigError(GpufeedError):

@@ -135,16 +135,16 @@ def test_the_index_of_a_gpu_never_labels_an_alert() -> None:
 
 
 def test_starvation_never_pages_and_is_never_the_node_s() -> None:
-    (starved,) = (one for one in for_site({}, can_send=True) if one.name == "GpuStarvedByStorage")
+    (starved,) = (one for one in for_site({}, events="node") if one.name == "GpuStarvedByStorage")
     assert starved.severity != "page"
     assert starved.evaluator == "prometheus"
 
 
 def test_where_the_node_can_send_it_takes_over_the_events() -> None:
-    owners = {one.name: one.evaluator for one in for_site({}, can_send=True)}
+    owners = {one.name: one.evaluator for one in for_site({}, events="node")}
     events = {"XidGpuUnusable", "GpuLost", "NvmlHang", "IbPortDown"}
     assert {name for name, owner in owners.items() if owner == "node"} == events
-    assert {one.evaluator for one in for_site({}, can_send=False)} == {"prometheus"}
+    assert {one.evaluator for one in for_site({}, events="prometheus")} == {"prometheus"}
 
 
 def test_a_site_changes_threshold_duration_and_owner() -> None:
@@ -154,7 +154,7 @@ def test_a_site_changes_threshold_duration_and_owner() -> None:
         "ExporterStale": Override(is_enabled=False),
         "NvmlHang": Override(is_enabled=True),
     }
-    by_name = {one.name: one for one in for_site(changes, can_send=True)}
+    by_name = {one.name: one for one in for_site(changes, events="node")}
     assert (by_name["GpuStarvedByStorage"].threshold, by_name["GpuStarvedByStorage"].for_s) == (0.2, 600)
     assert by_name["GpuLost"].evaluator == "both"
     assert "ExporterStale" not in by_name
@@ -164,4 +164,6 @@ def test_a_site_changes_threshold_duration_and_owner() -> None:
 def test_every_wrong_override_is_named() -> None:
     long = condition(name="LongOne", statistic="max", window_s=3600)
     with pytest.raises(ValueError, match=r"Nonsense: no such alert\nLongOne: windows over 30 min"):
-        for_site({"Nonsense": Override(), "LongOne": Override(evaluator="node")}, can_send=False, conditions=(long,))
+        for_site(
+            {"Nonsense": Override(), "LongOne": Override(evaluator="node")}, events="prometheus", conditions=(long,)
+        )

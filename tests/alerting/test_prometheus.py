@@ -115,16 +115,22 @@ def test_every_wrong_threshold_of_a_site_is_named() -> None:
     with pytest.raises(ConfigError) as error:
         site.rules(wrong)
     assert error.value.problems == (
-        "alerting.thresholds.GpuLost.evaluator: this version cannot send alerts itself",
+        "alerting.thresholds.GpuLost.evaluator: there is neither an alertmanager nor a webhook to send to",
         "alerting.thresholds.Nonsense: no such alert",
     )
 
 
-def test_with_receivers_events_would_leave_the_rules_once_the_node_can_send() -> None:
+def test_with_an_alertmanager_events_leave_the_rules() -> None:
     alerting = config("alerting: {alertmanagers: [{url: 'http://127.0.0.1:9093'}]}").alerting
-    assert {one.evaluator for one in site.conditions(alerting)} == {"prometheus"}
-    owners = {one.name: one.evaluator for one in site.conditions(alerting, can_send=True)}
+    owners = {one.name: one.evaluator for one in site.conditions(alerting)}
     assert owners["GpuLost"] == "node"
+    assert owners["GpuStarvedByStorage"] == "prometheus"
+
+
+def test_with_a_webhook_alone_events_stay_in_the_rules_too() -> None:
+    alerting = config("alerting: {webhooks: [{url: 'http://127.0.0.1:1/x'}]}").alerting
+    owners = {one.name: one.evaluator for one in site.conditions(alerting)}
+    assert owners["GpuLost"] == "both"
     assert owners["GpuStarvedByStorage"] == "prometheus"
 
 

@@ -197,6 +197,10 @@ PROMISED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "config_last_reload_successful": ("gauge", (), "m"),
     "config_last_reload_success_timestamp_seconds": ("gauge", (), "d"),
     "alerts": ("gauge", ("alertname", "severity", "state"), "d"),
+    "alert_sends_total": ("counter", ("receiver", "outcome"), "d"),
+    "alert_queue_length": ("gauge", ("receiver",), "d"),
+    "alert_notifications_dropped_total": ("counter", ("receiver",), "d"),
+    "clock_offset_seconds": ("gauge", ("receiver",), "d"),
 }  # fmt: skip
 
 BEYOND_THE_PROMISE = {

@@ -16,7 +16,7 @@ from gpufeed.catalogue.self import SERIES, SERIES_SHED
 from gpufeed.exposition.encoder import Encoder
 from gpufeed.exposition.negotiate import Format
 from gpufeed.exposition.project import families
-from gpufeed.exposition.server_facts import ProcessFacts, ServerFacts
+from gpufeed.exposition.server_facts import ProcessFacts, ReceiverFacts, ServerFacts
 from gpufeed.model.state import NodeState
 
 # scenario: how long to watch it; each incident is at ten seconds, and a hang is one eight seconds later
@@ -33,6 +33,7 @@ SERVER = ServerFacts(
     rules_hash="decade",
     reload_success_wall_s=1.7e9,
     alerts={("GpuLost", "page", "firing"): 1},
+    receivers=(ReceiverFacts(receiver="am:9093", sends={"delivered": 2}, waiting=1, dropped=0, clock_offset_s=0.5),),
     process=ProcessFacts(cpu_s=1.0, resident_bytes=1, virtual_bytes=2, start_wall_s=1.7e9, open_fds=4, max_fds=1024),
 )
 

@@ -43,9 +43,9 @@ CONDITIONS: Final = tuple(index((*gpu.CONDITIONS, *feeding.CONDITIONS, *itself.C
 
 
 def for_site(
-    overrides: Mapping[str, Override], *, can_send: bool, conditions: tuple[Condition, ...] = CONDITIONS
+    overrides: Mapping[str, Override], *, events: Evaluator, conditions: tuple[Condition, ...] = CONDITIONS
 ) -> tuple[Condition, ...]:
-    """The conditions in force at a site. Where the node can send alerts, it takes over those that are events.
+    """The conditions in force at a site. `events` is who evaluates those that are events, where the site does not say.
 
     Raises ValueError, with every problem, where an override names no condition or does not fit it.
     """
@@ -55,7 +55,7 @@ def for_site(
     for condition in conditions:
         override = overrides.get(condition.name, Override())
         try:
-            changed.append(_overridden(condition, override, can_send=can_send))
+            changed.append(_overridden(condition, override, events=events))
         except ValueError as error:
             problems.append(str(error))
     if problems:
@@ -65,8 +65,8 @@ def for_site(
     )
 
 
-def _overridden(condition: Condition, override: Override, *, can_send: bool) -> Condition:
-    default: Evaluator = "node" if can_send and condition.is_event else condition.evaluator
+def _overridden(condition: Condition, override: Override, *, events: Evaluator) -> Condition:
+    default: Evaluator = events if condition.is_event else condition.evaluator
     return replace(
         condition,
         threshold=condition.threshold if override.threshold is None else override.threshold,

@@ -24,6 +24,9 @@ WINDOWED_INTERVAL_S: Final = 15
 GRACE_NS: Final = 300 * NS_PER_S
 """How long after a restart a series may take to come back: Prometheus looks back as far."""
 
+ENDED_REMEMBERED_NS: Final = 900 * NS_PER_S
+"""How long the end of an alert is repeated, as Prometheus does."""
+
 Identity = tuple[str, Severity, Labels]
 
 
@@ -39,6 +42,8 @@ class Alert(Struct, frozen=True, kw_only=True):
     fired_at_ns: int | None = None  # monotonic; None: pending
     fired_wall_ns: int | None = None  # startsAt
     ended_at_ns: int | None = None  # monotonic: the condition holds no more, keep_firing_for runs
+    resolved_at_ns: int | None = None  # monotonic; None: it is on
+    resolved_wall_ns: int | None = None  # endsAt
 
     @property
     def identity(self) -> Identity:
@@ -60,17 +65,19 @@ class Transition(Struct, frozen=True, kw_only=True):
 
 
 class Alerts(Struct, frozen=True, kw_only=True):
-    """All alerts that are on, and when each condition was looked at last."""
+    """All alerts that are on or ended lately, and when each condition was looked at last."""
 
     on: tuple[Alert, ...] = ()
     evaluated_at_ns: dict[str, int] = field(default_factory=dict)
     restored_at_ns: int | None = None
+    ended: tuple[Alert, ...] = ()  # within ENDED_REMEMBERED_NS: receivers are told again
 
 
 class _Saved(Struct, frozen=True):
     boot_id: str | None
     at_ns: int
     on: tuple[Alert, ...]
+    ended: tuple[Alert, ...] = ()
 
 
 def evaluate(
@@ -94,13 +101,18 @@ def evaluate(
         gone += ended
     fired_before = {alert.identity for alert in alerts.on if alert.state == "firing"}
     fired = [alert for alert in on if alert.state == "firing" and alert.identity not in fired_before]
-    resolved = [alert for alert in gone if alert.state == "firing"]
+    resolved = [
+        replace(alert, resolved_at_ns=now_ns, resolved_wall_ns=time.wall_ns)
+        for alert in gone
+        if alert.state == "firing"
+    ]
     changed = (
         *(Transition(to="firing", alert=alert, wall_ns=time.wall_ns) for alert in fired),
         *(Transition(to="resolved", alert=alert, wall_ns=time.wall_ns) for alert in resolved),
     )
     evaluated = {name: last[name] for name in known if name in last} | dict.fromkeys(due, now_ns)
-    return replace(alerts, on=tuple(on), evaluated_at_ns=evaluated), changed
+    remembered = _remembered((*alerts.ended, *resolved), on, now_ns)
+    return replace(alerts, on=tuple(on), evaluated_at_ns=evaluated, ended=remembered), changed
 
 
 def counts(alerts: Alerts) -> Mapping[tuple[str, Severity, str], int]:
@@ -114,7 +126,7 @@ def counts(alerts: Alerts) -> Mapping[tuple[str, Severity, str], int]:
 
 def save(alerts: Alerts, time: FrameTime, boot_id: str | None) -> bytes:
     """The state to keep over a restart."""
-    return msgspec.msgpack.encode(_Saved(boot_id, time.monotonic_ns, alerts.on))
+    return msgspec.msgpack.encode(_Saved(boot_id, time.monotonic_ns, alerts.on, alerts.ended))
 
 
 def restore(data: bytes, time: FrameTime, boot_id: str | None, since: Alerts | None = None) -> Alerts:
@@ -130,7 +142,8 @@ def restore(data: bytes, time: FrameTime, boot_id: str | None, since: Alerts | N
     shift_ns = 0 if is_same_clock else time.monotonic_ns - saved.at_ns
     on = {alert.identity: alert for alert in (since or Alerts()).on}
     on.update((alert.identity, _shifted(alert, shift_ns)) for alert in saved.on)
-    return Alerts(on=tuple(on.values()), restored_at_ns=time.monotonic_ns)
+    ended = tuple(_shifted(alert, shift_ns) for alert in saved.ended)
+    return Alerts(on=tuple(on.values()), restored_at_ns=time.monotonic_ns, ended=ended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +235,18 @@ def _fired(condition: Condition, alert: Alert, moment: _Moment) -> Alert:
     return replace(alert, fired_at_ns=moment.now_ns, fired_wall_ns=moment.time.wall_ns)
 
 
+def _remembered(ended: Iterable[Alert], on: Iterable[Alert], now_ns: int) -> tuple[Alert, ...]:
+    """What ended lately and does not fire again; of one alert the last end."""
+    firing = {alert.identity for alert in on if alert.state == "firing"}
+    last = {alert.identity: alert for alert in ended if alert.identity not in firing}
+    return tuple(alert for alert in last.values() if now_ns - (alert.resolved_at_ns or 0) < ENDED_REMEMBERED_NS)
+
+
 def _shifted(alert: Alert, shift_ns: int) -> Alert:
     return replace(
         alert,
         active_at_ns=alert.active_at_ns + shift_ns,
         fired_at_ns=None if alert.fired_at_ns is None else alert.fired_at_ns + shift_ns,
         ended_at_ns=None if alert.ended_at_ns is None else alert.ended_at_ns + shift_ns,
+        resolved_at_ns=None if alert.resolved_at_ns is None else alert.resolved_at_ns + shift_ns,
     )

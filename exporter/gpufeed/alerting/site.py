@@ -4,21 +4,28 @@
 from typing import Final
 
 from gpufeed.alerting.conditions import CONDITIONS, Condition, Override, for_site
+from gpufeed.alerting.define import Evaluator
 from gpufeed.alerting.prometheus import rules_yaml
 from gpufeed.config.schema import Alerting, Config, Threshold
 from gpufeed.errors import ConfigError
 
-CAN_SEND: Final = False
-"""This version evaluates on the node and shows it, but sends nothing: no alert may leave the rules for the node."""
+CAN_SEND: Final = True
+"""This version sends alerts itself, where it is told to whom."""
 
 
-def conditions(alerting: Alerting, *, can_send: bool = CAN_SEND) -> tuple[Condition, ...]:
+def conditions(alerting: Alerting) -> tuple[Condition, ...]:
     """The conditions in force. Raises ConfigError with every problem."""
+    can_send = CAN_SEND and bool(alerting.alertmanagers or alerting.webhooks)
     overrides = {name: _override(threshold) for name, threshold in alerting.thresholds.items()}
-    unsendable = [name for name, override in overrides.items() if override.evaluator == "node" and not can_send]
-    problems = [f"alerting.thresholds.{name}.evaluator: this version cannot send alerts itself" for name in unsendable]
+    unsendable = [
+        name for name, override in overrides.items() if override.evaluator in {"node", "both"} and not can_send
+    ]
+    problems = [
+        f"alerting.thresholds.{name}.evaluator: there is neither an alertmanager nor a webhook to send to"
+        for name in unsendable
+    ]
     try:
-        found = for_site(overrides, can_send=can_send and bool(alerting.alertmanagers), conditions=CONDITIONS)
+        found = for_site(overrides, events=_events(alerting), conditions=CONDITIONS)
     except ValueError as error:
         problems += [f"alerting.thresholds.{line}" for line in str(error).splitlines()]
     if problems:
@@ -34,6 +41,13 @@ def rules(config: Config) -> str:
         drop=frozenset(config.exposition.drop),
         runbook_base_url=config.alerting.runbook_base_url,
     )
+
+
+def _events(alerting: Alerting) -> Evaluator:
+    """An Alertmanager gets them from the node alone; a webhook stands beside Prometheus, which keeps them too."""
+    if alerting.alertmanagers:
+        return "node"
+    return "both" if alerting.webhooks else "prometheus"
 
 
 def _override(threshold: Threshold) -> Override:

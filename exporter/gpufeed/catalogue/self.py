@@ -205,3 +205,35 @@ ALERTS = _gauge(
     labels=("alertname", "severity", "state"),
     source="the local evaluator",
 )
+
+ALERT_SENDS_TOTAL = _counter(
+    name="gpufeed_alert_sends_total",
+    unit="count",
+    help="Alerts posted to a receiver, each time counted: delivered, refused as they are, or failed and tried again.",
+    labels=("receiver", "outcome"),
+    source="the notifier",
+)
+
+ALERT_QUEUE_LENGTH = _gauge(
+    name="gpufeed_alert_queue_length",
+    unit="count",
+    help="Alerts that wait to be sent to a receiver.",
+    labels=("receiver",),
+    source="the notifier",
+)
+
+ALERT_NOTIFICATIONS_DROPPED_TOTAL = _counter(
+    name="gpufeed_alert_notifications_dropped_total",
+    unit="count",
+    help="Alerts given up because too many waited for a receiver that does not answer.",
+    labels=("receiver",),
+    source="the notifier",
+)
+
+CLOCK_OFFSET_SECONDS = _gauge(
+    name="gpufeed_clock_offset_seconds",
+    unit="seconds",
+    help="Clock of a receiver of alerts less this node's, to a second or two. Times it is sent are corrected by it.",
+    labels=("receiver",),
+    source="the Date header of the receiver's answers",
+)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from typing import Final, get_args
+from urllib.parse import urlsplit
 
 from gpufeed.config.decode import suggest
 from gpufeed.config.keys import every_key, value_at
@@ -56,6 +57,8 @@ def _capacities(config: Config) -> Iterator[tuple[str, str]]:
 
 def _receivers(at: str, receivers: tuple[Receiver, ...]) -> Iterator[tuple[str, str]]:
     for index, receiver in enumerate(receivers):
+        if "@" in urlsplit(receiver.url).netloc:
+            yield f"{at}.{index}.url", "holds a name and a password, and would be logged; use basic_auth"
         auth = receiver.basic_auth
         if auth is not None and receiver.bearer_token_file is not None:
             yield f"{at}.{index}", "has both basic_auth and bearer_token_file"

@@ -290,8 +290,10 @@ class SiteCondition(Struct, frozen=True, kw_only=True):
 class Alerting(Struct, frozen=True, kw_only=True):
     """Alerts sent from the node itself; none by default."""
 
-    alertmanagers: Annotated[tuple[Receiver, ...], key("Each gets every alert.", not_yet=True)] = ()
-    webhooks: Annotated[tuple[Receiver, ...], key("Other receivers.", not_yet=True)] = ()
+    alertmanagers: Annotated[tuple[Receiver, ...], key("Each gets every alert that the node itself evaluates.")] = ()
+    webhooks: Annotated[
+        tuple[Receiver, ...], key("Each gets every beginning and end of an alert, in Alertmanager's webhook form.")
+    ] = ()
     labels: Annotated[dict[LabelName, str], key("On every alert; copy them from Prometheus' scrape configuration.")] = (
         field(default_factory=lambda: {"job": "gpufeed", "instance": f"{{hostname}}:{DEFAULT_PORT}"})
     )

@@ -11,6 +11,7 @@ from typing import Final
 import gpufeed
 from gpufeed import logs
 from gpufeed.alerting import evaluator, site
+from gpufeed.alerting.notifier import Notifier
 from gpufeed.alerting.prometheus import fingerprint
 from gpufeed.config.checks import without_effect
 from gpufeed.config.fold import settings
@@ -58,6 +59,7 @@ class Daemon:
         self._facts = Facts(clock=clock, build=build_id(), is_simulated=start.simulation is not None)
         self._recent = Recent(site.conditions(config.alerting), self._facts.now)
         self._states, self._rates = StateHistory(), Rates()
+        self._notifier = Notifier(clock)
         self._scrapes = Scrapes(config, self._families, clock, self._facts.note_scrape)
         self._saving = Saving(
             {
@@ -96,9 +98,11 @@ class Daemon:
 
     async def _begin(self) -> None:
         self._facts.use(self._start.config, _rules_hash(self._start.config))
+        self._notifier.use(self._start.config.alerting, site.conditions(self._start.config.alerting))
         self._node.tell(self._on_state)
         self._supervisor.start()
         if self._start.places.state is not None:
+            self._recent.expect()
             self._saving.begin(self._supervisor)
         await self._web.start(self._start.sockets, self._start.ui_sockets)
         try:
@@ -120,6 +124,7 @@ class Daemon:
         self._is_ready = False
         self._web.close_listeners()
         self._saving.save()
+        await self._notifier.stop()
         is_gone = await self._supervisor.stop(PROBE_STOP_WITHIN_S)
         if not is_gone:
             _log.warning("the probe cannot be ended: a call of it does not return", extra=fields(lanes=self._stuck()))
@@ -168,7 +173,9 @@ class Daemon:
 
     def _on_state(self, state: NodeState) -> None:
         self._facts.probe_restarts = max(self._supervisor.starts - 1, 0)
-        self._recent.on_state(state)
+        changes = self._recent.on_state(state)
+        self._notifier.tell(self._recent.alerts, changes, state.time.monotonic_ns)
+        self._facts.receivers = self._notifier.facts()
         self._states.append(state)
         self._rates.append(state)
         self._facts.alerts = evaluator.counts(self._recent.alerts)
@@ -181,7 +188,9 @@ class Daemon:
 
     def _apply(self, config: Config) -> None:
         self._node.settle(settings(config))
-        self._recent.use(site.conditions(config.alerting))
+        conditions = site.conditions(config.alerting)
+        self._recent.use(conditions)
+        self._notifier.use(config.alerting, conditions)
         self._scrapes.use(config)
         self._facts.use(config, _rules_hash(config))
         self._supervisor.apply(self._probe_config(config))

@@ -14,7 +14,7 @@ from gpufeed.alerting.define import Severity
 from gpufeed.clock import Clock
 from gpufeed.config.fingerprint import config_hash
 from gpufeed.config.schema import Config
-from gpufeed.exposition.server_facts import ProcessFacts, ServerFacts
+from gpufeed.exposition.server_facts import ProcessFacts, ReceiverFacts, ServerFacts
 from gpufeed.units import NS_PER_S, seconds
 
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
@@ -32,6 +32,7 @@ class Facts:
     is_simulated: bool
     probe_restarts: int = 0
     alerts: Mapping[tuple[str, Severity, str], int] = field(default_factory=dict)
+    receivers: tuple[ReceiverFacts, ...] = ()
     _kept: ServerFacts = field(default_factory=ServerFacts)
     _start_wall_s: float = 0.0
 
@@ -70,6 +71,7 @@ class Facts:
             self._kept,
             probe_restarts=self.probe_restarts,
             alerts={(name, severity, state): count for (name, severity, state), count in self.alerts.items()},
+            receivers=self.receivers,
             process=_process(self._start_wall_s) if with_process else None,
         )
 

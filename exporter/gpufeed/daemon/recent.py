@@ -8,6 +8,7 @@ from typing import Final
 from gpufeed.alerting import evaluator
 from gpufeed.alerting.conditions import Condition
 from gpufeed.alerting.define import MAX_LOCAL_WINDOW_S
+from gpufeed.alerting.evaluator import Transition
 from gpufeed.alerting.measure import wanted
 from gpufeed.alerting.text import filled
 from gpufeed.catalogue.define import MetricDef
@@ -37,6 +38,7 @@ class Recent:
         self._facts = facts
         self._looked_ns: int | None = None
         self._saved: bytes | None = None  # waits for the boot id, which says how to read it
+        self._is_expecting = False
         self._asked_ns: int | None = None
         self.use(conditions)
 
@@ -47,17 +49,19 @@ class Recent:
         self._keys: dict[tuple[str, Labels], SeriesKey | None] = {}
         self._metrics = frozenset(metric for one in self._conditions.values() for metric in one.metrics)
 
-    def on_state(self, state: NodeState) -> None:
-        """Remember and evaluate, when a second has passed since the last time."""
+    def on_state(self, state: NodeState) -> tuple[Transition, ...]:
+        """Remember and evaluate, when a second has passed since the last time; what has changed."""
         now_ns = state.time.monotonic_ns
         if self._looked_ns is not None and now_ns - self._looked_ns < _EVERY_NS:
-            return
+            return ()
         self._looked_ns = now_ns
-        self._take_over(state)
+        if not self._has_taken_over(state):
+            return ()
         self.rings.append(now_ns, self._rows(state))
         self.alerts, changes = evaluator.evaluate(self.alerts, tuple(self._conditions.values()), state.time, self.rings)
         for change in changes:
-            _log.warning("alert %s", change.to, extra=fields(alert=change.alert.name, text=self._text(change.alert)))
+            self._say(change)
+        return changes
 
     def firing(self) -> tuple[Firing, ...]:
         """The alerts that are on, for people."""
@@ -70,22 +74,31 @@ class Recent:
         """The alerts that are on, to keep over a restart."""
         return evaluator.save(self.alerts, state.time, _boot_id(state))
 
+    def expect(self) -> None:
+        """Evaluate nothing before `restore`, for a while: what fired before the restart would count as new."""
+        self._is_expecting = True
+
     def restore(self, data: bytes | None) -> None:
         """Take over the alerts of an earlier server, as soon as it is known whether this is the same boot."""
         self._saved = data
+        self._is_expecting = False
 
-    def _take_over(self, state: NodeState) -> None:
-        if self._saved is None:
-            return
+    def _has_taken_over(self, state: NodeState) -> bool:
+        """Whether an earlier server's alerts are among ours, or will not come."""
+        if self._saved is None and not self._is_expecting:
+            return True
         now_ns = state.time.monotonic_ns
         self._asked_ns = now_ns if self._asked_ns is None else self._asked_ns
-        if _boot_id(state) is None and now_ns - self._asked_ns < _BOOT_ID_WITHIN_NS:
-            return
+        if (self._is_expecting or _boot_id(state) is None) and now_ns - self._asked_ns < _BOOT_ID_WITHIN_NS:
+            return False
+        self._is_expecting = False
         data, self._saved = self._saved, None
-        try:
-            self.alerts = evaluator.restore(data, state.time, _boot_id(state))
-        except ParseError as error:
-            _log.warning("saved alerts are unreadable and forgotten", extra=fields(error=error))
+        if data is not None:
+            try:
+                self.alerts = evaluator.restore(data, state.time, _boot_id(state))
+            except ParseError as error:
+                _log.warning("saved alerts are unreadable and forgotten", extra=fields(error=error))
+        return True
 
     def _rows(self, state: NodeState) -> Iterator[tuple[SeriesKey, float]]:
         for family in families(state, self._facts()):
@@ -104,6 +117,11 @@ class Recent:
             key = (definition.name, label_pairs(definition, values))
             self._keys[row] = key if self._is_wanted(key) else None
         return self._keys[row]
+
+    def _say(self, change: Transition) -> None:
+        alert = change.alert
+        text = fields(alert=alert.name, severity=alert.severity, **dict(alert.labels), text=self._text(alert))
+        _log.warning("alert %s", change.to, extra=text)
 
     def _text(self, alert: evaluator.Alert) -> str:
         condition = self._conditions.get(alert.name)

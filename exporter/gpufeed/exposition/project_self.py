@@ -23,6 +23,18 @@ def families(state: NodeState, server: ServerFacts) -> Iterator[Family]:
     if server.reload_success_wall_s is not None:
         yield Family(own.CONFIG_LAST_RELOAD_SUCCESS_TIMESTAMP_SECONDS, [((), server.reload_success_wall_s)])
     yield Family(own.ALERTS, [(key, count) for key, count in server.alerts.items() if count])
+    yield from _receivers(server)
+
+
+def _receivers(server: ServerFacts) -> Iterator[Family]:
+    receivers = [((one.receiver,), one) for one in server.receivers]
+    yield Family(
+        own.ALERT_SENDS_TOTAL,
+        [((*labels, outcome), count) for labels, one in receivers for outcome, count in one.sends.items()],
+    )
+    yield family(own.ALERT_QUEUE_LENGTH, receivers, lambda one: one.waiting)
+    yield family(own.ALERT_NOTIFICATIONS_DROPPED_TOTAL, receivers, lambda one: one.dropped)
+    yield family(own.CLOCK_OFFSET_SECONDS, receivers, lambda one: one.clock_offset_s)
 
 
 def _identity(server: ServerFacts) -> Iterator[Family]:

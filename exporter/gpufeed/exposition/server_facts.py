@@ -21,6 +21,17 @@ class ProcessFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiverFacts:
+    """How one receiver of alerts fares."""
+
+    receiver: str
+    sends: Mapping[str, int]  # by outcome
+    waiting: int
+    dropped: int
+    clock_offset_s: float | None  # the receiver's clock less ours; None: it has not told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
     """One moment of the server."""
 
@@ -38,6 +49,7 @@ class ServerFacts:
     alerts: Mapping[tuple[str, str, str], int] = field(default_factory=dict)  # (alertname, severity, state) → how many
     scrape_durations: Histogram = field(default_factory=lambda: Histogram.empty(SCRAPE_DURATION_SECONDS.buckets))
     process: ProcessFacts | None = None
+    receivers: tuple[ReceiverFacts, ...] = ()
 
     def with_scrape(self, duration_s: float) -> Histogram:
         """The scrape durations with one more."""
