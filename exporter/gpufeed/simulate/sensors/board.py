@@ -18,7 +18,7 @@ from gpufeed.simulate.pipeline.gpu import JudgedGpu
 from gpufeed.simulate.pipeline.track import POSITION
 from gpufeed.simulate.sensors.counters import Resettable
 from gpufeed.simulate.sensors.power import PowerSensor
-from gpufeed.simulate.sensors.scene import Scene, key_of, uuid_of
+from gpufeed.simulate.sensors.scene import Scene
 
 ARCHITECTURES: Final = {5: "volta", 6: "turing", 7: "ampere", 8: "ada", 9: "hopper", 10: "blackwell"}
 PCIE_COUNTER_BITS: Final = 32
@@ -55,7 +55,7 @@ class BoardSensors:
         board, model = self._gpu.board, self._gpu.board.model
         return () if self._gpu.is_lost else (
             GpuIdentity(
-                gpu=key_of(self._gpu),
+                gpu=self._scene.key(self._gpu),
                 index=board.index,
                 name=model.name,
                 serial=board.serial if model.has_serial else None,
@@ -80,15 +80,15 @@ class BoardSensors:
     def fast(self, age_ns: int) -> tuple[AnySample, ...]:
         """How the GPU is, and what changes within a second."""
         gpu = self._gpu
-        index, uuid = gpu.board.index, uuid_of(gpu)
+        index, uuid = gpu.board.index, self._scene.uuid(gpu)
         if gpu.is_lost:
             return (GpuCondition(index=index, uuid=uuid, condition="lost", detail="GPU is lost"),)
-        sums = gpu.integrals
+        sums = self._scene.sums(gpu)
         sample = self._sample(age_ns, sums)
         wrap = 1 << PCIE_COUNTER_BITS
         transmit, receive = (int(sums[at]) % wrap for at in _PCIE)
         bytes_moved = PcieBytes(
-            gpu=key_of(gpu), transmit_bytes=transmit, receive_bytes=receive, counter_bits=PCIE_COUNTER_BITS
+            gpu=self._scene.key(gpu), transmit_bytes=transmit, receive_bytes=receive, counter_bits=PCIE_COUNTER_BITS
         )
         return (GpuCondition(index=index, uuid=uuid, condition="ok"), sample, bytes_moved)
 
@@ -97,11 +97,11 @@ class BoardSensors:
         model = self._gpu.board.model
         if self._gpu.is_lost or not model.nvlink_links:
             return ()
-        sums = self._gpu.integrals
+        sums = self._scene.sums(self._gpu)
         receive, transmit = self._links.counted(age_ns, [sums[at] for at in _NVLINK])
         return (
             NvlinkTotals(
-                gpu=key_of(self._gpu),
+                gpu=self._scene.key(self._gpu),
                 receive_bytes=int(receive) // KIBIBYTE * KIBIBYTE,
                 transmit_bytes=int(transmit) // KIBIBYTE * KIBIBYTE,
                 links=model.nvlink_links,
@@ -113,7 +113,7 @@ class BoardSensors:
         """Who holds it."""
         if self._gpu.is_lost:
             return ()
-        return (GpuProcesses(gpu=key_of(self._gpu), processes=self._scene.processes(self._gpu)),)
+        return (GpuProcesses(gpu=self._scene.key(self._gpu), processes=self._scene.processes(self._gpu)),)
 
     def slow(self, _age_ns: int) -> tuple[AnySample, ...]:
         """What changes within minutes."""
@@ -123,7 +123,7 @@ class BoardSensors:
         is_held = self._scene.is_held(gpu)
         return (
             GpuSlow(
-                gpu=key_of(gpu),
+                gpu=self._scene.key(gpu),
                 pcie_generation=model.pcie_generation if is_held else min(_IDLE_GENERATION, model.pcie_generation),
                 pcie_width=gpu.pcie_width,
                 pcie_replays=0,
@@ -167,7 +167,7 @@ class BoardSensors:
         usable = model.memory_bytes - model.memory_reserved_bytes
         temperature_c = float(round(gpu.temperature_c))
         return GpuFast(
-            gpu=key_of(gpu),
+            gpu=self._scene.key(gpu),
             utilization_ratio=graphics,
             memory_utilization_ratio=dram,
             memory_total_bytes=model.memory_bytes if model.has_framebuffer else None,

@@ -12,7 +12,7 @@ from gpufeed.simulate.sensors.inputs import statuses
 from gpufeed.simulate.sensors.lane import SECOND_NS, Lane
 from gpufeed.simulate.sensors.plan import Plan
 from gpufeed.simulate.sensors.rhythm import Happening, moments
-from gpufeed.simulate.sensors.scene import BOOT_NS, Scene, uuid_of
+from gpufeed.simulate.sensors.scene import BOOT_NS, Scene
 from gpufeed.simulate.sensors.settings import Sensing
 
 WALL_NS: Final = 1_700_000_000 * SECOND_NS
@@ -93,7 +93,11 @@ class SensorFace:
         for gpu in self.scene.node.gpus:
             for xid in self._news(gpu):
                 yield XidEvent(
-                    at_ns=BOOT_NS + age_ns, xid=xid, uuid=uuid_of(gpu), pci_bus_id=gpu.board.pci_bus_id, origin="nvml"
+                    at_ns=BOOT_NS + age_ns,
+                    xid=xid,
+                    uuid=self.scene.uuid(gpu),
+                    pci_bus_id=gpu.board.pci_bus_id,
+                    origin="nvml",
                 )
 
     def _news(self, gpu: JudgedGpu) -> list[int]:

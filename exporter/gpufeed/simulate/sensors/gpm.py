@@ -6,7 +6,7 @@ from typing import Final
 from gpufeed.model.gpu import GpmInterval
 from gpufeed.simulate.pipeline.gpu import JudgedGpu
 from gpufeed.simulate.pipeline.track import POSITION
-from gpufeed.simulate.sensors.scene import BOOT_NS, Scene, key_of
+from gpufeed.simulate.sensors.scene import BOOT_NS, Scene
 
 SHORTEST_NS: Final = 110_000_000
 LONGEST_NS: Final = 10_000_000_000
@@ -47,7 +47,7 @@ class GpmSensor:
         random, noise = self._random, self._scene.noise
         if self._older is not None and age_ns - self._older_ns < SHORTEST_NS:
             return ()
-        newer = self._gpu.integrals
+        newer = self._scene.sums(self._gpu)
         stamped_ns = age_ns + int(random.random() * noise.gpm_delay_s * 1e9)
         older, older_ns, said_ns = self._older, self._older_ns, self._stamped_ns
         self._older, self._older_ns, self._stamped_ns = newer, age_ns, stamped_ns
@@ -59,7 +59,11 @@ class GpmSensor:
         values = self._means(older, newer, (age_ns - older_ns) / 1e9)
         return (
             GpmInterval(
-                gpu=key_of(self._gpu), began_ns=BOOT_NS + said_ns, ended_ns=BOOT_NS + stamped_ns, pipes=None, **values
+                gpu=self._scene.key(self._gpu),
+                began_ns=BOOT_NS + said_ns,
+                ended_ns=BOOT_NS + stamped_ns,
+                pipes=None,
+                **values,
             ),
         )
 

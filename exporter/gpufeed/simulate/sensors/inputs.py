@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from gpufeed.model.frame import InputState, InputStatus
-from gpufeed.simulate.sensors.scene import Scene, uuid_of
+from gpufeed.simulate.sensors.scene import Scene
 
 
 def statuses(scene: Scene) -> tuple[InputStatus, ...]:
@@ -25,7 +25,7 @@ def _all(scene: Scene) -> Iterator[InputStatus]:
     yield InputStatus("host", "meminfo", "available")
     yield from _of_jobs(scene)
     for gpu in scene.node.gpus:
-        uuid = uuid_of(gpu)
+        uuid = scene.uuid(gpu)
         for name in ("utilization", "memory", "power", "clocks", "clock_events", "pcie_bytes", "xid", "processes"):
             yield InputStatus(name, uuid, "available")
         has_gpm = inputs.gpm and scene.node.model.has_gpm

@@ -8,7 +8,7 @@ from gpufeed.model.frame import AnySample
 from gpufeed.model.jobs import Allocation, Allocations, JobFiles, JobOwner, JobUsage
 from gpufeed.simulate.pipeline.gpu import JudgedGpu
 from gpufeed.simulate.sensors.host import pressure
-from gpufeed.simulate.sensors.scene import Scene, job_id, uuid_of
+from gpufeed.simulate.sensors.scene import Scene, job_id
 from gpufeed.simulate.sensors.storage import JOB_DISK, source_of
 from gpufeed.simulate.sensors.tasks import held_cgroups
 
@@ -41,7 +41,7 @@ class JobSensors:
         for job in self._scene.jobs():
             gpus = self._scene.ranks(job)
             if gpus:
-                given.append(Allocation(job_id=job_id(job), uuids=tuple(uuid_of(gpu) for gpu in gpus)))
+                given.append(Allocation(job_id=job_id(job), uuids=tuple(self._scene.uuid(gpu) for gpu in gpus)))
         return (Allocations(scheduler="slurm", jobs=tuple(given), is_complete=True),)
 
     def pressure(self, _age_ns: int) -> tuple[AnySample, ...]:

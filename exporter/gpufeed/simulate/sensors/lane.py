@@ -11,7 +11,7 @@ from gpufeed.model.frame import AnySample, LaneStatus, Reading
 from gpufeed.model.ids import CollectorName, GroupName, LaneId
 from gpufeed.simulate.pipeline.gpu import JudgedGpu
 from gpufeed.simulate.sensors.rhythm import Rhythm, Wake
-from gpufeed.simulate.sensors.scene import BOOT_NS, Scene, uuid_of
+from gpufeed.simulate.sensors.scene import BOOT_NS, Scene
 
 SECOND_NS: Final = 1_000_000_000
 SLOW_NS: Final = 10 * SECOND_NS
@@ -59,7 +59,7 @@ class Lane:
             late_after_ns=_LATE_NS,
             stuck_after_ns=_STUCK_NS,
             gpu=None if gpu is None else gpu.board.index,
-            uuid=None if gpu is None else uuid_of(gpu),
+            uuid=None if gpu is None else scene.uuid(gpu),
         )
         self._wake = Wake(0, 0)
         self.due_ns = 0

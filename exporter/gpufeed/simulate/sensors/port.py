@@ -70,5 +70,5 @@ class PortSensors:
         )  # fmt: skip
 
     def _sums(self, age_ns: int) -> list[float]:
-        sums = self._gpu.integrals
+        sums = self._scene.sums(self._gpu)
         return self._counters.counted(age_ns, [sums[at] for at in _SUMS])

@@ -61,7 +61,10 @@ class Scene:
         self.kit = Kit.drawn(sensing, self.random("kit"))
         self.pids = {gpu.board.index: _FIRST_PID + _PIDS_PER_RANK * gpu.board.index for gpu in node.gpus}
         self.strays: dict[int, int] = {}  # GPU that another rank's process counts for too, by that rank's GPU
+        self.uuids = tuple(GpuUuid(gpu.board.uuid) for gpu in node.gpus)
+        self.keys = tuple(GpuKey(uuid) for uuid in self.uuids)
         self._looked_ns = -1
+        self._sums: dict[int, list[float]] = {}
         self._hosts: dict[int, dict[str, float]] = {}
         self._activities: dict[int, Activity] = {}
 
@@ -74,8 +77,16 @@ class Scene:
         """A source of chance of its own."""
         return source(self.node.seed, "sensors", self.sensing.seed, *what)
 
+    def sums(self, gpu: JudgedGpu) -> list[float]:
+        """`gpu.integrals` of now: several sensors look at one instant."""
+        self._look()
+        found = self._sums.get(gpu.board.index)
+        if found is None:
+            found = self._sums[gpu.board.index] = gpu.integrals
+        return found
+
     def host(self, gpu: JudgedGpu) -> dict[str, float]:
-        """`gpu.host` of now: several sensors look at one instant."""
+        """`gpu.host` of now."""
         self._look()
         found = self._hosts.get(gpu.board.index)
         if found is None:
@@ -89,6 +100,14 @@ class Scene:
         if found is None:
             found = self._activities[gpu.board.index] = gpu.activity
         return found
+
+    def uuid(self, gpu: JudgedGpu) -> GpuUuid:
+        """Of the board."""
+        return self.uuids[gpu.board.index]
+
+    def key(self, gpu: JudgedGpu) -> GpuKey:
+        """The whole board."""
+        return self.keys[gpu.board.index]
 
     def is_held(self, gpu: JudgedGpu) -> bool:
         """Whether a process holds the GPU now."""
@@ -118,6 +137,7 @@ class Scene:
     def _look(self) -> None:
         if self._looked_ns != self.node.age_ns:
             self._looked_ns = self.node.age_ns
+            self._sums.clear()
             self._hosts.clear()
             self._activities.clear()
 
@@ -125,16 +145,6 @@ class Scene:
 def job_id(job: int) -> str:
     """Of a scenario's job, as the scheduler numbers it."""
     return str(4242 + job)
-
-
-def uuid_of(gpu: JudgedGpu) -> GpuUuid:
-    """Of the board."""
-    return GpuUuid(gpu.board.uuid)
-
-
-def key_of(gpu: JudgedGpu) -> GpuKey:
-    """The whole board."""
-    return GpuKey(uuid_of(gpu))
 
 
 def _chosen(choices: tuple[float, ...], draw: float, otherwise: float) -> float:

@@ -10,7 +10,7 @@ from gpufeed.model.frame import AnySample
 from gpufeed.model.host import JobTasks
 from gpufeed.simulate.pipeline.gpu import JudgedGpu
 from gpufeed.simulate.sensors.host import TICKS_PER_S
-from gpufeed.simulate.sensors.scene import Scene, uuid_of
+from gpufeed.simulate.sensors.scene import Scene
 
 HELPERS: Final = 2
 """Threads of a trainer that sleep."""
@@ -98,11 +98,11 @@ class TaskSensors:
         look.cpu_s += trainer_s + loader_s - seen.gone_s
 
     def _sample(self, cgroup: str, look: _Look) -> JobTasks:
-        gpus = {uuid_of(gpu) for gpu in look.gpus}
+        gpus = {self._scene.uuid(gpu) for gpu in look.gpus}
         for gpu in look.gpus:
             stray = self._scene.strays.get(gpu.board.index)
             if stray is not None:
-                gpus.add(uuid_of(self._scene.node.gpus[stray]))
+                gpus.add(self._scene.uuid(self._scene.node.gpus[stray]))
         return JobTasks(
             cgroup=cgroup,
             gpus=tuple(sorted(gpus)),
