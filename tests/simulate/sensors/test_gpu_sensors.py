@@ -157,10 +157,10 @@ def test_links_and_pcie_count_exactly_in_their_units() -> None:
         assert (sample.links, sample.links_up) == (18, 18)
     twin = Twin(seen)
     wrapped = 0
-    for age_ns, sample in of_first(seen, PcieBytes):
+    for age_ns, counted in of_first(seen, PcieBytes):
         true = int(twin.total(age_ns, "pcie_receive_bytes"))
         wrapped += true >= 1 << 32
-        assert sample.receive_bytes == true % (1 << 32)
+        assert counted.receive_bytes == true % (1 << 32)
     assert wrapped
 
 
