@@ -25,8 +25,8 @@ def sections(node: NodeView, past: History) -> Mapping[str, Markup]:
         "storage": _storage(node),
         "fabric": _fabric(node),
         "host": _host(node),
-        "missing": _missing(node),
         "freshness": _freshness(node),
+        "missing": _missing(node),
     }
 
 
@@ -134,11 +134,27 @@ def _missing(node: NodeView) -> Markup:
     title = tag("h2", "Not measured")
     if not node.missing_inputs:
         return join(title, tag("p", "Every input there is can be read.", class_="calm"))
+    scopes: dict[tuple[str, str, str, str], list[str]] = {}
+    for one in node.missing_inputs:
+        scopes.setdefault((one.input, one.state, one.reason, one.fix), []).append(one.scope)
     rows = [
-        (one.input, one.scope or "node", one.state, one.reason or words.MISSING, one.fix or words.MISSING)
-        for one in node.missing_inputs
+        (name, _scopes(node, of), state, reason or words.MISSING, fix or words.MISSING)
+        for (name, state, reason, fix), of in sorted(scopes.items(), key=lambda item: (not item[0][3], item[0]))
     ]
-    return join(title, table("Inputs that cannot be read", ("Input", "Of", "State", "Why", "What to do"), rows))
+    columns = ("Input", "Of", "State", "Why", "What to do")
+    return join(title, table("Inputs that cannot be read; first those that can be helped", columns, rows))
+
+
+def _scopes(node: NodeView, scopes: Sequence[str]) -> str:
+    """What eight GPUs lack alike is one line; a GPU is called by its number."""
+    indexes = {gpu.uuid: gpu.index for gpu in node.gpus}
+    gpus = sorted(indexes[scope] for scope in scopes if scope in indexes)
+    others = [scope or "node" for scope in scopes if scope not in indexes]
+    if gpus and len(gpus) == len(indexes) > 1:
+        others.insert(0, f"all {len(gpus)} GPUs")
+    elif gpus:
+        others.insert(0, "GPU " + ", ".join(map(str, gpus)))
+    return ", ".join(others)
 
 
 def _freshness(node: NodeView) -> Markup:
