@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from typing import Final
+from typing import Final, Protocol
 
 from gpufeed.model.frame import Frame, FrameTime, Reading, XidEvent
 from gpufeed.simulate.pipeline.gpu import JudgedGpu
@@ -19,6 +19,17 @@ WALL_NS: Final = 1_700_000_000 * SECOND_NS
 PROBE_PID: Final = 1234
 _BEHIND_NS: Final = 45_000_000
 """So long after the lanes wake their readings are sent: by then nearly all of them are there."""
+
+
+class Face(Protocol):
+    """Whoever looks at a node from time to time, and now and then has a frame of it."""
+
+    @property
+    def due_ns(self) -> int:
+        """The age of the node at which it wants to look again."""
+
+    def perform(self) -> Frame | None:
+        """It looks."""
 
 
 class SensorFace:
@@ -113,7 +124,7 @@ class SensorFace:
         heappush(self._due, (happening.due_ns, self._plan.rank[id(happening)], happening))
 
 
-def frames(node: JudgedNode, faces: Sequence[SensorFace], until_ns: int) -> Iterator[tuple[int, Frame]]:
+def frames(node: JudgedNode, faces: Sequence[Face], until_ns: int) -> Iterator[tuple[int, Frame]]:
     """Let a node live until an age: every frame, with the number of the face it is of. The node is at that moment."""
     while True:
         number = min(range(len(faces)), key=lambda at: faces[at].due_ns)

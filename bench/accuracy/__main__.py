@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m bench.accuracy`: run a plan, show the table, write JSON and pictures, and judge if asked to."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.accuracy.classifiers import CLASSIFIERS
+from bench.accuracy.picture import picture
+from bench.accuracy.plans import NO_GPM, PLANS, TUNING_SEED, Shard, View, chosen
+from bench.accuracy.pool import results, say_aloud
+from bench.accuracy.standard import Standard
+from bench.accuracy.store import write_json
+from bench.accuracy.summary import Row, bars, pooled, rows_of, said
+from bench.accuracy.table import judgement, numbers, table
+from gpufeed.simulate.pipeline.scenarios import JUDGED
+from gpufeed.simulate.sensors.settings import ALL, INPUTS
+
+FOLDER = Path(".accuracy")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: run to the end, and nothing missed where it is judged."""
+    options = _parser().parse_args(arguments)
+    shards = _shards(options)
+    found = list(results(shards, options.classifier, options.folder, options.workers, say_aloud))
+    rows = list(rows_of(found).values())
+    asked = bars(rows, Standard.load())
+    print(table(rows))
+    print()
+    print(judgement(asked))
+    report = options.folder / f"report-{options.classifier}"
+    write_json(report / "numbers.json", numbers(rows, asked))
+    _draw(rows, report)
+    say_aloud(f"{report}: numbers.json and a picture of each view")
+    return int(options.judge and not all(bar.is_met for bar in asked))
+
+
+def _draw(rows: Sequence[Row], report: Path) -> None:
+    views: dict[View, list[Row]] = {}
+    for row in rows:
+        views.setdefault(row.view, []).append(row)
+    for view, of in views.items():
+        path = report / f"confusion-{view.inputs}-{view.period_ms}.svg"
+        path.write_text(picture(said(view), pooled(of, view).confusion), encoding="utf-8")
+
+
+def _shards(options: argparse.Namespace) -> list[Shard]:
+    if options.plan is None or options.scenario:
+        names = options.scenario or list(JUDGED)
+        seeds = range(options.seed, options.seed + options.seeds)
+        return chosen(names, seeds, options.period or [500], options.inputs or [ALL, NO_GPM])
+    return PLANS[options.plan]()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.accuracy", description=__doc__)
+    parser.add_argument("--plan", choices=sorted(PLANS), help="what to run; else the scenarios named below, or all")
+    parser.add_argument("--scenario", action="append", choices=sorted(JUDGED), metavar="NAME", help="may be repeated")
+    parser.add_argument("--seed", type=int, default=TUNING_SEED, help="the first")
+    parser.add_argument("--seeds", type=int, default=1, help="how many")
+    parser.add_argument("--period", type=int, action="append", metavar="MS", help="fast period; may be repeated")
+    parser.add_argument("--inputs", action="append", choices=sorted(INPUTS), help="may be repeated")
+    parser.add_argument("--classifier", choices=sorted(CLASSIFIERS), default="step", help="who is judged")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where results are kept from run to run")
+    parser.add_argument("--judge", action="store_true", help="fail where the standard is not met")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

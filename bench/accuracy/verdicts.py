@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which causes may be named for a GPU: those whose cure would have given its time back. Found once, then kept."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from bench.accuracy.store import read_json, write_json
+from gpufeed.simulate.activity import Cause
+from gpufeed.simulate.pipeline.counterfactual import SUFFICIENT, Verdict, judge
+
+LEAST_STARVED: Final = 0.01
+"""Share of time below which it is not asked what would have cured the waiting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """Of one GPU over a whole run."""
+
+    starved_s: float = 0.0
+    gained_s: Mapping[str, float] | None = None  # by cause; None: nobody lived the run again
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it was tried out what would have cured the waiting."""
+        return self.gained_s is not None
+
+    @property
+    def sufficient(self) -> frozenset[str]:
+        """Causes each of which alone explains the waiting."""
+        gained = self.gained_s or {}
+        return frozenset(cause for cause, gained_s in gained.items() if gained_s >= SUFFICIENT * self.starved_s > 0)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is one right answer, and saying nothing is not as right."""
+        return not self.is_asked or len(self.sufficient) == 1
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether no single cause explains the waiting."""
+        return self.is_asked and not self.sufficient
+
+    def tempered(self, truth: Mapping[Cause, float]) -> Mapping[Cause, float]:
+        """`truth` where a mixed cause is named only as far as curing it would help; the rest is unknown."""
+        if not self.is_mixed:
+            return truth
+        told: dict[Cause, float] = {}
+        whole_s = sum(spent_s for (state, _), spent_s in truth.items() if state == "starved")
+        for (state, cause), spent_s in truth.items():
+            if state != "starved":
+                told[state, cause] = spent_s
+                continue
+            # in proportion: at any moment so far, as it will be at the end
+            most_s = whole_s * max(0.0, (self.gained_s or {}).get(cause, 0.0)) / self.starved_s
+            told[state, cause] = min(spent_s, most_s)
+            told["starved", "unknown"] = told.get(("starved", "unknown"), 0.0) + max(0.0, spent_s - most_s)
+        return told
+
+
+def rights_of(scenario: str, seed: int, seconds: int, model: str, gpus: int, kept: Path) -> tuple[Right, ...]:
+    """By GPU. `kept`: the folder of verdicts of this simulator."""
+    path = kept / f"{scenario}-{model}-{gpus}-{seed}-{seconds}.json"
+    found = read_json(path)
+    if found is None:
+        verdicts = judge(scenario, seed, seconds * 1_000_000_000, model, gpus)
+        found = [asdict(_right(verdict, seconds)) for verdict in verdicts]
+        write_json(path, found)
+    return tuple(Right(**each) for each in json.loads(json.dumps(found)))
+
+
+def _right(verdict: Verdict, seconds: int) -> Right:
+    if verdict.starved_s < LEAST_STARVED * seconds:
+        return Right(starved_s=verdict.starved_s)
+    gained = {stage.value: gained_s for stage, gained_s in verdict.gained_s.items()}
+    return Right(starved_s=verdict.starved_s, gained_s=gained)
