@@ -5,9 +5,23 @@ import json
 import sys
 from pathlib import Path
 
-import node
+from fabric import fabric
+from fleet import fleet
+from gpu import gpu
+from itself import itself
+from job import job
+from node import node
+from storage import storage
 
-DASHBOARDS = {"node.json": node.dashboard}
+DASHBOARDS = {
+    "fleet.json": fleet,
+    "node.json": node,
+    "gpu.json": gpu,
+    "job.json": job,
+    "fabric.json": fabric,
+    "storage.json": storage,
+    "itself.json": itself,
+}
 
 
 def main(folder: Path) -> None:

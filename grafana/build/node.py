@@ -3,10 +3,9 @@
 
 from typing import Final
 
-from panels import DATASOURCE, Json, Panel, flow, query_variable
-
-NODE: Final = 'job=~"$job", instance=~"$instance"'
-GPU: Final = f'{NODE}, gpu=~"$gpu"'
+from dashboard import dashboard
+from panels import Json, Panel
+from queries import GPU, NODE, dominant_state
 
 OVERVIEW: Final = (
     Panel(
@@ -23,8 +22,10 @@ OVERVIEW: Final = (
         description="How many GPUs' worth of time the selected GPUs spent starved, throttled or faulty.",
         queries=(
             (
-                "sum(rate(gpufeed_gpu_state_seconds_total"
-                f'{{{GPU}, state=~"starved|throttled|fault"}}[$__rate_interval]))',
+                (
+                    "sum(rate(gpufeed_gpu_state_seconds_total"
+                    f'{{{GPU}, state=~"starved|throttled|fault"}}[$__rate_interval]))'
+                ),
                 "lost",
             ),
         ),
@@ -40,9 +41,11 @@ OVERVIEW: Final = (
         queries=(
             (
                 # a pair of state and cause appears when it is first above zero
-                "(sum(rate(gpufeed_gpu_state_seconds_total"
-                f'{{{GPU}, state="unknown"}}[$__rate_interval])) or vector(0)) / '
-                f"sum(rate(gpufeed_gpu_tracked_seconds_total{{{GPU}}}[$__rate_interval]))",
+                (
+                    "(sum(rate(gpufeed_gpu_state_seconds_total"
+                    f'{{{GPU}, state="unknown"}}[$__rate_interval])) or vector(0)) / '
+                    f"sum(rate(gpufeed_gpu_tracked_seconds_total{{{GPU}}}[$__rate_interval]))"
+                ),
                 "unknown",
             ),
         ),
@@ -107,8 +110,10 @@ TIME: Final = (
         description="Share of time a GPU's job was active and the GPU waited, by what it waited for.",
         queries=(
             (
-                "sum by (gpu, cause) (rate(gpufeed_gpu_state_seconds_total"
-                f'{{{GPU}, state="starved"}}[$__rate_interval])) > 0.01',
+                (
+                    "sum by (gpu, cause) (rate(gpufeed_gpu_state_seconds_total"
+                    f'{{{GPU}, state="starved"}}[$__rate_interval])) > 0.01'
+                ),
                 "GPU {{gpu}} starved {{cause}}",
             ),
         ),
@@ -134,8 +139,10 @@ LAYERS: Final = (
         description="Mean time of one read operation as the client sees it.",
         queries=(
             (
-                f"sum by (kind, target) (rate(gpufeed_storage_read_seconds_total{{{NODE}}}[$__rate_interval])) / "
-                f"(sum by (kind, target) (rate(gpufeed_storage_reads_total{{{NODE}}}[$__rate_interval])) > 0)",
+                (
+                    f"sum by (kind, target) (rate(gpufeed_storage_read_seconds_total{{{NODE}}}[$__rate_interval])) / "
+                    f"(sum by (kind, target) (rate(gpufeed_storage_reads_total{{{NODE}}}[$__rate_interval])) > 0)"
+                ),
                 "{{kind}} {{target}}",
             ),
         ),
@@ -218,44 +225,53 @@ HARDWARE: Final = (
 )
 
 
-def dashboard() -> Json:
+STATES: Final = (
+    Panel(
+        title="State of each GPU",
+        description="What most of a GPU's time went to, moment by moment. The shares stand below.",
+        queries=((dominant_state(GPU), "{{instance}} GPU {{gpu}}"),),
+        unit="short",
+        kind="state-timeline",
+        width=24,
+        height=9,
+        minimum=None,
+    ),
+)
+
+VERDICTS: Final = (
+    Panel(
+        title="Checks that are not ok",
+        description="1 is degraded, 2 is failed. Empty is good news only while gpufeed itself is up.",
+        queries=((f"gpufeed_gpu_health{{{GPU}}} > 0", ""),),
+        unit="short",
+        kind="table",
+        names=(("instance", "Node"), ("gpu", "GPU"), ("check", "Check"), ("Value", "Level")),
+        link=("gpu", "gpu", "gpu"),
+    ),
+    Panel(
+        title="Alerts",
+        description="What Prometheus has firing or pending for these nodes.",
+        queries=((f"ALERTS{{{NODE}}}", ""),),
+        unit="short",
+        kind="table",
+        names=(("alertname", "Alert"), ("alertstate", "State"), ("severity", "Severity"), ("instance", "Node")),
+        link=("instance", "node", "instance"),
+    ),
+)
+
+
+def node() -> Json:
     """The dashboard's JSON."""
-    return {
-        "uid": "gpufeed-node",
-        "title": "gpufeed / Node",
-        "description": "Was every GPU of this node fed, and if not, what did it wait for?",
-        "tags": ["gpufeed"],
-        "schemaVersion": 42,
-        "editable": False,
-        "graphTooltip": 1,
-        "refresh": "30s",
-        "time": {"from": "now-1h", "to": "now"},
-        "timezone": "browser",
-        "annotations": {"list": [_alerts()]},
-        "links": [],
-        "templating": {"list": _variables()},
-        "panels": flow((("Now", OVERVIEW), ("Where the time goes", TIME), ("Layers", LAYERS), ("Hardware", HARDWARE))),
-    }
-
-
-def _variables() -> list[Json]:
-    source = {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "current": {}}
-    return [
-        source,
-        query_variable("job", "Job", "label_values(gpufeed_build_info, job)"),
-        query_variable("instance", "Node", 'label_values(gpufeed_build_info{job=~"$job"}, instance)'),
-        query_variable("gpu", "GPU", 'label_values(gpufeed_gpu_up{job=~"$job", instance=~"$instance"}, gpu)'),
-    ]
-
-
-def _alerts() -> Json:
-    return {
-        "name": "Alerts",
-        "datasource": DATASOURCE,
-        "enable": True,
-        "iconColor": "#D55E00",
-        "expr": f'ALERTS{{{NODE}, alertstate="firing", severity=~"page|ticket"}}',
-        "titleFormat": "{{alertname}}",
-        "textFormat": "{{uuid}} {{device}}",
-        "step": "30s",
-    }
+    return dashboard(
+        "node",
+        "Node",
+        "Was every GPU of this node fed, and if not, what did it wait for?",
+        (
+            ("Now", OVERVIEW),
+            ("Where the time goes", (*STATES, *TIME)),
+            ("Layers", LAYERS),
+            ("Hardware", HARDWARE),
+            ("Not well", VERDICTS),
+        ),
+        ("gpu",),
+    )

@@ -33,10 +33,12 @@ class Panel:
     thresholds: tuple[tuple[float | None, str], ...] = ((None, "#009E73"),)
     is_instant: bool = False
     options: Json = field(default_factory=dict)
+    names: tuple[tuple[str, str], ...] = ()  # of a table's columns: (label, heading); others are left out
+    link: tuple[str, str, str] | None = None  # (column, dashboard, variable): where a cell of it leads
 
     def render(self, panel_id: int, x: int, y: int) -> Json:
         """The panel's JSON at a place of the grid."""
-        return {
+        rendered: Json = {
             "id": panel_id,
             "type": self.kind,
             "title": self.title,
@@ -44,9 +46,17 @@ class Panel:
             "datasource": DATASOURCE,
             "gridPos": {"x": x, "y": y, "w": self.width, "h": self.height},
             "targets": [self._target(index, *query) for index, query in enumerate(self.queries)],
-            "fieldConfig": {"defaults": self._defaults(), "overrides": _colour_overrides(self)},
+            "fieldConfig": {"defaults": self._defaults(), "overrides": [*_colour_overrides(self), *_links(self)]},
             "options": self._options(),
         }
+        if self.kind == "table":
+            rendered["transformations"] = [_columns(self)]
+        return rendered
+
+    @property
+    def is_now(self) -> bool:
+        """Asked for one moment only."""
+        return self.is_instant or self.kind in {"stat", "table"}
 
     def _target(self, index: int, expression: str, legend: str) -> Json:
         return {
@@ -54,8 +64,8 @@ class Panel:
             "datasource": DATASOURCE,
             "expr": expression,
             "legendFormat": legend,
-            "instant": self.is_instant,
-            "range": not self.is_instant,
+            "instant": self.is_now,
+            "range": not self.is_now,
             "format": "table" if self.kind == "table" else "time_series",
         }
 
@@ -81,6 +91,10 @@ class Panel:
                 "spanNulls": False,
                 "stacking": {"mode": "normal" if self.stacked else "none", "group": "A"},
             }
+        elif self.kind == "state-timeline":
+            defaults["mappings"] = [_state_names()]
+            defaults["custom"] = {"fillOpacity": 90, "lineWidth": 0, "spanNulls": False}
+            defaults["color"] = {"mode": "thresholds"}
         else:
             defaults["color"] = {"mode": "thresholds"}
         return defaults
@@ -99,7 +113,16 @@ class Panel:
                 "colorMode": "value",
                 **self.options,
             }
-        return self.options
+        if self.kind == "state-timeline":
+            return {
+                "mergeValues": True,
+                "showValue": "never",
+                "rowHeight": 0.85,
+                "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True},
+                "tooltip": {"mode": "single"},
+                **self.options,
+            }
+        return {"showHeader": True, "sortBy": [{"displayName": "Value", "desc": True}], **self.options}
 
 
 def _colour_overrides(panel: Panel) -> list[Json]:
@@ -107,11 +130,44 @@ def _colour_overrides(panel: Panel) -> list[Json]:
         return []
     return [
         {
-            "matcher": {"id": "byRegexp", "options": f"(^| ){name}"},
+            "matcher": {"id": "byRegexp", "options": f"/^(GPU \\d+ )?{name}( .*)?$/"},
             "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": colour}}],
         }
         for name, colour in CAUSE_COLOURS.items()
     ]
+
+
+def _state_names() -> Json:
+    """Numbers of dominant states as names in their colours."""
+    names = {
+        str(place): {"text": name.replace(" ", ": ").replace("_", " "), "color": colour, "index": place}
+        for place, (name, colour) in enumerate(CAUSE_COLOURS.items(), 1)
+    }
+    return {"type": "value", "options": names}
+
+
+def _links(panel: Panel) -> list[Json]:
+    """A cell leads to the dashboard of what it names, with everything chosen so far and the same time."""
+    if panel.link is None:
+        return []
+    column, dashboard, variable = panel.link
+    kept = "&".join(f"${{{name}:queryparam}}" for name in ("datasource", "cluster", "job") if name != variable)
+    url = f"/d/gpufeed-{dashboard}?{kept}&var-{variable}=${{__value.raw}}&${{__url_time_range}}"
+    link = {"title": f"Open {dashboard}", "url": url}
+    heading = dict(panel.names)[column]
+    return [{"matcher": {"id": "byName", "options": heading}, "properties": [{"id": "links", "value": [link]}]}]
+
+
+def _columns(panel: Panel) -> Json:
+    """Only the columns that are named, in their order."""
+    order = {label: place for place, (label, _) in enumerate(panel.names)}
+    options = {
+        "includeByName": dict.fromkeys(order, True),
+        "indexByName": order,
+        "renameByName": dict(panel.names),
+        "excludeByName": {},
+    }
+    return {"id": "organize", "options": options}
 
 
 def query_variable(name: str, label: str, query: str) -> Json:

@@ -14,10 +14,12 @@ import pytest
 
 from gpufeed.catalogue import METRICS
 from gpufeed.model.state import CAUSES
+from gpufeed.palette import CAUSE_COLOURS
 
 ROOT = Path(__file__).parents[2]
 DASHBOARDS = sorted((ROOT / "grafana" / "dashboards").glob("*.json"))
-PROMETHEUS_LABELS = {"job", "instance", "alertname", "alertstate", "severity", "__name__"}
+PROMETHEUS_LABELS = {"cluster", "job", "instance", "alertname", "alertstate", "severity", "__name__"}
+OF_PROMETHEUS = {"ALERTS", "up"}
 RATE = {"rate", "irate", "increase"}
 
 
@@ -77,7 +79,7 @@ def test_committed_dashboards_are_what_the_generator_writes(tmp_path: Path) -> N
 @pytest.mark.parametrize(("path", "expression"), EXPRESSIONS)
 def test_every_metric_and_label_of_an_expression_exists(path: Path, expression: str) -> None:
     for selector, _ in selectors(parsed(expression)):
-        if selector.name == "ALERTS":
+        if selector.name in OF_PROMETHEUS:
             continue
         definition = METRICS[re.sub(r"_(bucket|sum|count)\Z", "", selector.name)]
         matchers = selector.matchers.matchers
@@ -85,6 +87,78 @@ def test_every_metric_and_label_of_an_expression_exists(path: Path, expression: 
         for matcher in matchers:
             if matcher.name == "state" and "cause" in definition.labels:
                 assert set(matcher.value.split("|")) <= set(CAUSES)
+            if matcher.name == "cause" and "state" in definition.labels:
+                assert set(matcher.value.split("|")) <= {cause for causes in CAUSES.values() for cause in causes}
+
+
+@pytest.mark.parametrize(("path", "expression"), EXPRESSIONS)
+def test_every_expression_works_on_the_default_profile(path: Path, expression: str) -> None:
+    for selector, _ in selectors(parsed(expression)):
+        if selector.name not in OF_PROMETHEUS:
+            assert METRICS[re.sub(r"_(bucket|sum|count)\Z", "", selector.name)].profile != "full", path.name
+
+
+@pytest.mark.parametrize(("path", "expression"), EXPRESSIONS)
+def test_what_is_chosen_at_the_top_holds_for_every_series(path: Path, expression: str) -> None:
+    if "gpufeed_build_info" in expression:  # the variables themselves
+        return
+    for selector, _ in selectors(parsed(expression)):
+        chosen = {matcher.name: matcher.value for matcher in selector.matchers.matchers}
+        assert (chosen["cluster"], chosen["job"], chosen["instance"]) == ("$cluster", "$job", "$instance"), path.name
+
+
+@pytest.mark.parametrize(("path", "expression"), EXPRESSIONS)
+def test_rates_are_over_the_interval_that_fits_the_scrapes(path: Path, expression: str) -> None:
+    assert set(re.findall(r"\[([^\]]+)\]", expression)) <= {"$__rate_interval"}, path.name
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_states_have_the_colours_of_the_palette(path: Path) -> None:
+    for panel in panels_of(path):
+        for override in panel["fieldConfig"]["overrides"]:
+            if override["matcher"]["id"] == "byRegexp":
+                pattern = re.compile(override["matcher"]["options"].strip("/"))
+                (colour,) = [one["value"]["fixedColor"] for one in override["properties"]]
+                (name,) = [one for one in CAUSE_COLOURS if pattern.match(one) and CAUSE_COLOURS[one] == colour]
+                coloured = {f"{state} {cause}" for state, causes in CAUSES.items() for cause in causes}
+                assert {one for one in coloured if pattern.match(one)} == {
+                    one for one in coloured if one == name or one.split(" ")[0] == name
+                }
+        for mapping in panel["fieldConfig"]["defaults"].get("mappings", ()):
+            places = range(1, len(CAUSE_COLOURS) + 1)
+            assert [mapping["options"][str(one)]["color"] for one in places] == list(CAUSE_COLOURS.values())
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_links_lead_to_dashboards_there_are_and_carry_what_was_chosen(path: Path) -> None:
+    known = {json.loads(one.read_text(encoding="utf-8"))["uid"]: one for one in DASHBOARDS}
+    dashboard = json.loads(path.read_text(encoding="utf-8"))
+    assert [(one["includeVars"], one["keepTime"], one["tags"]) for one in dashboard["links"]] == [
+        (True, True, ["gpufeed"])
+    ]
+    for panel in panels_of(path):
+        for override in panel["fieldConfig"]["overrides"]:
+            for link in (link for one in override["properties"] if one["id"] == "links" for link in one["value"]):
+                target, _, query = link["url"].removeprefix("/d/").partition("?")
+                variable = re.search(r"var-(\w+)=\$\{__value.raw\}", query)
+                names = {one["name"] for one in json.loads(known[target].read_text())["templating"]["list"]}
+                assert variable is not None
+                assert variable[1] in names
+                for kept in ("${datasource:queryparam}", "${cluster:queryparam}", "${__url_time_range}"):
+                    assert kept in query
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+def test_columns_of_tables_are_labels_that_the_series_have(path: Path) -> None:
+    for panel in panels_of(path):
+        if panel["type"] != "table":
+            continue
+        (target,) = panel["targets"]
+        known = set(PROMETHEUS_LABELS) | {"Value"}
+        for selector, _ in selectors(parsed(target["expr"])):
+            known |= set(METRICS[selector.name].labels) if selector.name in METRICS else set()
+        (columns,) = panel["transformations"]
+        assert set(columns["options"]["includeByName"]) <= known
 
 
 @pytest.mark.parametrize(("path", "expression"), EXPRESSIONS)
@@ -115,7 +189,9 @@ def test_a_dashboard_cannot_be_edited_by_accident_and_its_variables_reload(path:
     for variable in dashboard["templating"]["list"]:
         if variable["type"] == "query":
             assert variable["refresh"] == 2
-            assert variable["allValue"] == ".+"
+            assert variable["allValue"] == (".*" if variable["name"] == "cluster" else ".+")
+            assert variable["multi"]
+            assert variable["includeAll"]
 
 
 @pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
