@@ -31,7 +31,7 @@ def serve(config: Config, read_config: Callable[[], Config], simulation: Simulat
         sockets = _sockets(config)
         ui_sockets = _ui_sockets(config)
     except BindError as error:
-        sys.stderr.write(f"gpufeed: {error}: choose another address\n")
+        sys.stderr.write(f"gpufeed: {error}: choose another --web.listen-address or web.ui_listen_addresses\n")
         return EXIT_NOT_BOUND
     places = Places.settle(config, os.environ)
     start = Start(
