@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.accuracy.classifiers import CLASSIFIERS
 from bench.accuracy.picture import picture
-from bench.accuracy.plans import NO_GPM, PLANS, TUNING_SEED, Shard, View, chosen
+from bench.accuracy.plans import GPUS, NO_GPM, PLANS, RUN_S, TUNING_SEED, Shard, View, chosen
 from bench.accuracy.pool import results, say_aloud
 from bench.accuracy.standard import Standard
 from bench.accuracy.store import write_json
@@ -48,21 +48,26 @@ def _draw(rows: Sequence[Row], report: Path) -> None:
 
 
 def _shards(options: argparse.Namespace) -> list[Shard]:
-    if options.plan is None or options.scenario:
-        names = options.scenario or list(JUDGED)
-        seeds = range(options.seed, options.seed + options.seeds)
-        return chosen(names, seeds, options.period or [500], options.inputs or [ALL, NO_GPM])
-    return PLANS[options.plan]()
+    if options.plan is not None:
+        return PLANS[options.plan]()
+    periods_ms, inputs = options.period or [500], options.inputs or [ALL, NO_GPM]
+    views = tuple(View(name, period_ms) for name in inputs for period_ms in periods_ms)
+    seeds = range(options.seed, options.seed + options.seeds)
+    return chosen(options.scenario or list(JUDGED), seeds, views, options.seconds, options.gpus)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.accuracy", description=__doc__)
-    parser.add_argument("--plan", choices=sorted(PLANS), help="what to run; else the scenarios named below, or all")
+    parser.add_argument(
+        "--plan", choices=sorted(PLANS), help="what to run; without one, the scenarios named below, or all"
+    )
     parser.add_argument("--scenario", action="append", choices=sorted(JUDGED), metavar="NAME", help="may be repeated")
     parser.add_argument("--seed", type=int, default=TUNING_SEED, help="the first")
     parser.add_argument("--seeds", type=int, default=1, help="how many")
     parser.add_argument("--period", type=int, action="append", metavar="MS", help="fast period; may be repeated")
     parser.add_argument("--inputs", action="append", choices=sorted(INPUTS), help="may be repeated")
+    parser.add_argument("--seconds", type=int, default=RUN_S, help="that each scenario lives")
+    parser.add_argument("--gpus", type=int, default=GPUS, help="of the node")
     parser.add_argument("--classifier", choices=sorted(CLASSIFIERS), default="step", help="who is judged")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where results are kept from run to run")

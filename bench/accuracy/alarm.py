@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bench.accuracy.timeline import BIN_NS, Seconds
+from bench.accuracy.timeline import Seconds
+from bench.accuracy.verdicts import BIN_NS
 from gpufeed.simulate.activity import Cause
 
 EVERY_BINS: Final = 60_000_000_000 // BIN_NS

@@ -126,16 +126,21 @@ class Oracle:
 
     def __init__(self, subject: Subject) -> None:
         self._node = subject.node
-        self._rights = {gpu.board.uuid: right for gpu, right in zip(subject.node.gpus, subject.rights, strict=True)}
+        self._rights = subject.rights
         self._answers: dict[GpuUuid, Answer] = {}
+        self._last: list[Mapping[Cause, float]] = [{} for _ in subject.node.gpus]  # while cures could be tried
 
     def take(self, _frame: Frame) -> None:
         """It does not look at the frame: the node stands at the same moment."""
         until_ns = BOOT_NS + self._node.age_ns
-        for gpu in self._node.gpus:
+        for at, gpu in enumerate(self._node.gpus):
             seconds = {cause: spent_ns / NS for cause, spent_ns in gpu.truth_ns.items()}
-            uuid = GpuUuid(gpu.board.uuid)
-            self._answers[uuid] = Answer(until_ns, self._rights[uuid].tempered(seconds))
+            if self._node.age_ns <= self._rights[at].until_s * NS:
+                self._last[at] = seconds
+            told = dict(self._rights[at].tempered(self._last[at]))
+            for cause, spent_s in seconds.items():
+                told[cause] = told.get(cause, 0.0) + spent_s - self._last[at].get(cause, 0.0)
+            self._answers[GpuUuid(gpu.board.uuid)] = Answer(until_ns, told)
 
     def answer(self, uuid: GpuUuid) -> Answer | None:
         """As it is."""

@@ -11,8 +11,8 @@ from bench.accuracy.plans import Shard, View
 from bench.accuracy.score import Score, scored
 from bench.accuracy.standard import Standard
 from bench.accuracy.store import read_json, write_json
-from bench.accuracy.timeline import BIN_NS, AnswerClerk, Bin, TruthClerk
-from bench.accuracy.verdicts import Right, rights_of
+from bench.accuracy.timeline import AnswerClerk, Bin, TruthClerk
+from bench.accuracy.verdicts import BIN_NS, Right, rights_of
 from gpufeed.model.ids import GpuUuid
 from gpufeed.simulate.pipeline.node import JudgedNode
 from gpufeed.simulate.pipeline.scenarios import JUDGED

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is lived and seen in a run of the bench: scenarios, seeds, inputs, fast periods, and days of healthy GPUs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
@@ -20,9 +20,10 @@ FULL_SEEDS: Final = tuple(range(9001, 9011))
 """Of others nobody may know what they hold: rules are tuned on TUNING_SEED and the ones after it."""
 
 RUN_S: Final = 600
-HEALTHY_S: Final = 10_800
-HEALTHY_GPUS: Final = 8
-_GPU_DAY_SHARDS: Final = 86_400 // (HEALTHY_S * HEALTHY_GPUS)
+GPUS: Final = 8
+FEW_GPUS: Final = 4
+DAY_S: Final = 86_400 // GPUS
+"""For which a node lives a GPU-day."""
 
 
 class View(NamedTuple):
@@ -41,7 +42,7 @@ class Shard:
     views: tuple[View, ...]
     seconds: int = RUN_S
     model: str = "h100"
-    gpus: int = 4
+    gpus: int = GPUS
     is_day: bool = False  # a part of the healthy days: long, and only held to what healthy nodes are held to
 
     @property
@@ -73,16 +74,17 @@ def full() -> list[Shard]:
 
 
 def chosen(
-    scenarios: Iterable[str], seeds: Iterable[int], periods_ms: Iterable[int], inputs: Iterable[str]
+    scenarios: Sequence[str], seeds: Iterable[int], views: tuple[View, ...], seconds: int, gpus: int
 ) -> list[Shard]:
     """What somebody wants to know while tuning."""
-    views = tuple(View(name, period_ms) for name in inputs for period_ms in periods_ms)
-    return [Shard(scenario=name, seed=seed, views=views) for name in scenarios for seed in seeds]
+    return [
+        Shard(scenario=name, seed=seed, views=views, seconds=seconds, gpus=gpus) for name in scenarios for seed in seeds
+    ]
 
 
 PLANS: Final = {"ci": ci, "full": full}
 
-_OF_FAMILY: Final = {"healthy": 6, "storage": 6, "host": 5, "link": 5, "peer": 3}
+_OF_FAMILY: Final = {"healthy": 5, "storage": 5, "host": 4, "link": 4, "peer": 3, "serving": 2}
 _OF_OTHERS: Final = 2
 
 
@@ -97,13 +99,12 @@ def ci_scenarios() -> list[str]:
 
 
 def healthy_days(days: int, seed: int) -> Iterator[Shard]:
-    """GPU-days at a second, over all healthy scenarios in turn; GPM is looked at every other time."""
+    """GPU-days at a second, spread over all healthy scenarios; GPM is looked at every other time."""
     healthy = [scenario.name for scenario in JUDGED.values() if is_healthy(scenario)]
-    for at in range(days * _GPU_DAY_SHARDS):
+    for at in range(days):
         view = View(NO_GPM if at % 2 else ALL, 1000)
         yield Shard(
-            scenario=healthy[at % len(healthy)], seed=seed + at, views=(view,), seconds=HEALTHY_S, gpus=HEALTHY_GPUS,
-            is_day=True,
+            scenario=healthy[at * len(healthy) // days], seed=seed + at, views=(view,), seconds=DAY_S, is_day=True
         )  # fmt: skip
 
 
@@ -114,9 +115,10 @@ def is_healthy(scenario: JudgedScenario) -> bool:
 
 def _everything(seeds: tuple[int, ...]) -> Iterator[Shard]:
     for at, seed in enumerate(seeds):
-        missing = MISSING[at % len(MISSING)]
+        missing, gpus = MISSING[at % len(MISSING)], (GPUS, FEW_GPUS)[at % 2]
+        usual = (View(ALL, 500), View(NO_GPM, 500), View(missing, 500))
+        # the shortest period costs as much as all others together: with GPM and without it by turns
+        other = (View((ALL, NO_GPM)[at // 2 % 2], 200), View(ALL, 1000), View(NO_GPM, 1000))
         for name in JUDGED:
-            yield Shard(scenario=name, seed=seed, views=(View(ALL, 500), View(NO_GPM, 500), View(missing, 500)))
-            # the shortest period costs as much as the other two together: with GPM and without it by turns
-            other = (ALL, NO_GPM)[at % 2]
-            yield Shard(scenario=name, seed=seed, views=(View(other, 200), View(ALL, 1000), View(NO_GPM, 1000)))
+            for views in (usual, other):
+                yield Shard(scenario=name, seed=seed, views=views, gpus=gpus)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from bench.accuracy.timeline import BIN_NS, Bin, Seconds
-from bench.accuracy.verdicts import Right
+from bench.accuracy.timeline import Bin, Seconds
+from bench.accuracy.verdicts import BIN_NS, Right
 from gpufeed.simulate.activity import Cause
 
 K = TypeVar("K")
@@ -42,20 +42,17 @@ class Score:
 def scored(bins: Sequence[Bin], right: Right, *, is_visible: bool, margin: float) -> Score:
     """`margin`: share of the starved seconds that a mixed cause may be named too much."""
     truth, answer = _sum(of.truth for of in bins), _sum(of.answer for of in bins)
-    starved_s = _starved(truth)
-    named_s = sum(spent_s for cause, spent_s in answer.items() if _is_named(cause))
-    if right.is_mixed:
-        excess_s = _beyond_cures(answer, right, margin, starved_s)
-        false_s = min(excess_s, max(0.0, named_s - starved_s))
-        wrong_s = excess_s - false_s
-    else:
-        wrong_s, false_s = _unmatched(bins, right)
+    asked = int(right.until_s * 1e9) // BIN_NS if right.is_mixed else 0
+    wrong_s, false_s = _unmatched(bins[asked:], right)
+    if asked:
+        excess_s, beyond_s = _beyond_cures(bins[:asked], right, margin)
+        wrong_s, false_s = wrong_s + excess_s, false_s + beyond_s
     undecided_s = answer.get(("starved", UNKNOWN), 0.0) if right.is_one else 0.0
     blind_s = sum(spent_s for (state, _), spent_s in answer.items() if state == UNKNOWN)
     return Score(
         errors=[share_error(bins[at : at + WINDOW_BINS]) for at in range(0, len(bins), WINDOW_BINS)],
         total=sum(truth.values()),
-        starved=starved_s,
+        starved=_starved(truth),
         wrong=wrong_s,
         false=false_s,
         unknown=blind_s + undecided_s if is_visible else 0.0,
@@ -139,13 +136,16 @@ def _beside(
             yield said, true[at + reach]
 
 
-def _beyond_cures(answer: Seconds, right: Right, margin: float, starved_s: float) -> float:
-    gained, scale = right.gained_s or {}, starved_s / right.starved_s if right.starved_s else 0.0
-    return sum(
-        max(0.0, spent_s - scale * max(0.0, gained.get(cause[1], 0.0)) - margin * starved_s)
-        for cause, spent_s in answer.items()
-        if _is_named(cause)
+def _beyond_cures(bins: Sequence[Bin], right: Right, margin: float) -> tuple[float, float]:
+    """Named seconds beyond what curing each cause would have given: in starved ones, and beyond them."""
+    answer, starved_s = _sum(of.answer for of in bins), _starved(_sum(of.truth for of in bins))
+    gained = right.gained_s or {}
+    named = {cause[1]: spent_s for cause, spent_s in answer.items() if _is_named(cause)}
+    excess_s = sum(
+        max(0.0, spent_s - max(0.0, gained.get(cause, 0.0)) - margin * starved_s) for cause, spent_s in named.items()
     )
+    beyond_s = min(excess_s, max(0.0, sum(named.values()) - starved_s))
+    return excess_s - beyond_s, beyond_s
 
 
 def _is_named(cause: Cause) -> bool:

@@ -17,9 +17,9 @@ NOT_SIMULATING: Final = ("sensors", "nvml", "trees")
 
 
 def simulator_hash() -> str:
-    """Of all that makes the truth."""
+    """Of all that makes the truth, and of what is kept of it."""
     files = [path for path in (PACKAGE / "simulate").rglob("*.py") if path.parent.name not in NOT_SIMULATING]
-    return _hash(files)
+    return _hash([*files, BENCH / "verdicts.py"])
 
 
 def answer_hash(classifier: str) -> str:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from bench.accuracy.classifiers import Answer, Classifier
+from bench.accuracy.verdicts import BIN_NS
 from gpufeed.model.frame import Frame
 from gpufeed.model.ids import GpuUuid
 from gpufeed.simulate.activity import Cause
 from gpufeed.simulate.pipeline.node import JudgedNode
 from gpufeed.simulate.sensors.scene import BOOT_NS
 
-BIN_NS: Final = 5_000_000_000
 Seconds = Mapping[Cause, float]
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which causes may be named for a GPU: those whose cure would have given its time back. Found once, then kept."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +9,11 @@ from typing import Final
 from bench.accuracy.store import read_json, write_json
 from gpufeed.simulate.activity import Cause
 from gpufeed.simulate.pipeline.counterfactual import SUFFICIENT, Verdict, judge
+from gpufeed.simulate.pipeline.node import JudgedNode
+
+BIN_NS: Final = 5_000_000_000
+"""Truth and answers are held to one another in pieces of this length."""
+_SECOND_NS: Final = 1_000_000_000
 
 LEAST_STARVED: Final = 0.01
 """Share of time below which it is not asked what would have cured the waiting."""
@@ -17,9 +21,10 @@ LEAST_STARVED: Final = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """Of one GPU over a whole run."""
+    """Of one GPU over a run. Nothing that was waited for after its last finished work can be cured: it was in vain."""
 
-    starved_s: float = 0.0
+    until_s: float = 0.0  # when that was; afterwards only where an item was says who was to blame
+    starved_s: float = 0.0  # until then
     gained_s: Mapping[str, float] | None = None  # by cause; None: nobody lived the run again
 
     @property
@@ -65,14 +70,32 @@ def rights_of(scenario: str, seed: int, seconds: int, model: str, gpus: int, kep
     path = kept / f"{scenario}-{model}-{gpus}-{seed}-{seconds}.json"
     found = read_json(path)
     if found is None:
-        verdicts = judge(scenario, seed, seconds * 1_000_000_000, model, gpus)
-        found = [asdict(_right(verdict, seconds)) for verdict in verdicts]
+        verdicts = judge(scenario, seed, seconds * _SECOND_NS, model, gpus)
+        lived = _lived(JudgedNode(scenario, model, gpus, seed), seconds)
+        found = [asdict(_right(verdict, *times)) for verdict, times in zip(verdicts, lived, strict=True)]
         write_json(path, found)
-    return tuple(Right(**each) for each in json.loads(json.dumps(found)))
+    return tuple(Right(**each) for each in found)
 
 
-def _right(verdict: Verdict, seconds: int) -> Right:
-    if verdict.starved_s < LEAST_STARVED * seconds:
-        return Right(starved_s=verdict.starved_s)
+def _right(verdict: Verdict, until_s: float, starved_s: float) -> Right:
+    if starved_s < LEAST_STARVED * until_s or not until_s:
+        return Right()
     gained = {stage.value: gained_s for stage, gained_s in verdict.gained_s.items()}
-    return Right(starved_s=verdict.starved_s, gained_s=gained)
+    return Right(until_s=until_s, starved_s=starved_s, gained_s=gained)
+
+
+def _lived(node: JudgedNode, seconds: int) -> list[tuple[float, float]]:
+    """Of each GPU: when the bin ends in which it last finished anything, and how long it had starved by then."""
+    found = [(0.0, 0.0) for _ in node.gpus]
+    finished = [0 for _ in node.gpus]
+    while node.age_ns < seconds * _SECOND_NS:
+        node.advance(BIN_NS)
+        for at, gpu in enumerate(node.gpus):
+            if gpu.site.finished > finished[at]:
+                finished[at] = gpu.site.finished
+                found[at] = (node.age_ns / _SECOND_NS, _starved_s(gpu.truth_ns))
+    return found
+
+
+def _starved_s(truth_ns: Mapping[Cause, int]) -> float:
+    return sum(spent_ns for (state, _), spent_ns in truth_ns.items() if state == "starved") / _SECOND_NS
