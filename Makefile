@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test lint format accuracy accuracy-full clean
 
 help:
 	@echo "make demo    a simulated node with 8 GPUs, metrics and page on http://127.0.0.1:9937"
 	@echo "make test    the whole test suite: no GPU, no root needed"
 	@echo "make lint    format, rules, types and import contracts, as CI checks them"
 	@echo "make format  write the format and the generated files"
+	@echo "make accuracy       score where GPU time is said to have gone: minutes, all processors, goes on where it was"
+	@echo "make accuracy-full  the same with all seeds, inputs and periods: hours on two processors"
 
 demo: $(VENV)/.installed
 	$(BIN)/gpufeed demo $(DEMO)
@@ -28,6 +30,12 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/gpufeed metrics --format markdown > exporter/METRICS.md
 	$(BIN)/gpufeed rules > rules/node.yml
+
+accuracy: $(VENV)/.installed
+	$(BIN)/python -m bench.accuracy --plan ci --judge $(ACCURACY)
+
+accuracy-full: $(VENV)/.installed
+	$(BIN)/python -m bench.accuracy --plan full --judge $(ACCURACY)
 
 clean:
 	rm -rf $(VENV) dist build .coverage .coverage.* htmlcov .mypy_cache .ruff_cache .pytest_cache .hypothesis
