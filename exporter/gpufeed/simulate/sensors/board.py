@@ -115,13 +115,14 @@ class BoardSensors:
             return ()
         return (GpuProcesses(gpu=self._scene.key(self._gpu), processes=self._scene.processes(self._gpu)),)
 
-    def slow(self, _age_ns: int) -> tuple[AnySample, ...]:
-        """What changes within minutes."""
+    def slow(self, age_ns: int) -> tuple[AnySample, ...]:
+        """What changes within minutes, and once more who it is: that costs nothing."""
         gpu, model = self._gpu, self._gpu.board.model
         if gpu.is_lost:
             return ()
         is_held = self._scene.is_held(gpu)
         return (
+            *self.identity(age_ns),
             GpuSlow(
                 gpu=self._scene.key(gpu),
                 pcie_generation=model.pcie_generation if is_held else min(_IDLE_GENERATION, model.pcie_generation),
