@@ -13,7 +13,7 @@ from bench.accuracy.plans import GPUS, NO_GPM, PLANS, RUN_S, TUNING_SEED, Shard,
 from bench.accuracy.pool import results, say_aloud
 from bench.accuracy.standard import Standard
 from bench.accuracy.store import write_json
-from bench.accuracy.summary import Row, bars, pooled, rows_of, said
+from bench.accuracy.summary import Row, bars, by_view, pooled, rows_of, said
 from bench.accuracy.table import judgement, numbers, table
 from gpufeed.simulate.pipeline.scenarios import JUDGED
 from gpufeed.simulate.sensors.settings import ALL, INPUTS
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     shards = _shards(options)
     found = list(results(shards, options.classifier, options.folder, options.workers, say_aloud))
-    rows = list(rows_of(found).values())
+    rows = rows_of(found)
     asked = bars(rows, Standard.load())
     print(table(rows))
     print()
@@ -39,12 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _draw(rows: Sequence[Row], report: Path) -> None:
-    views: dict[View, list[Row]] = {}
-    for row in rows:
-        views.setdefault(row.view, []).append(row)
-    for view, of in views.items():
-        path = report / f"confusion-{view.inputs}-{view.period_ms}.svg"
-        path.write_text(picture(said(view), pooled(of, view).confusion), encoding="utf-8")
+    for (is_day, view), of in by_view(rows).items():
+        path = report / f"confusion-{view.inputs}-{view.period_ms}{'-days' if is_day else ''}.svg"
+        path.write_text(picture(said(of[0]), pooled(of).confusion), encoding="utf-8")
 
 
 def _shards(options: argparse.Namespace) -> list[Shard]:

@@ -64,7 +64,11 @@ class Shard:
 def ci() -> list[Shard]:
     """Minutes: some of every family, with GPM and without, and five healthy GPU-days."""
     views = (View(ALL, 500), View(NO_GPM, 500))
-    shards = [Shard(scenario=name, seed=seed, views=views) for seed in CI_SEEDS for name in ci_scenarios()]
+    shards = [
+        Shard(scenario=name, seed=seed, views=views, gpus=FEW_GPUS if JUDGED[name].family in _ALIKE else GPUS)
+        for seed in CI_SEEDS
+        for name in ci_scenarios()
+    ]
     return [*shards, *healthy_days(5, CI_SEEDS[0])]
 
 
@@ -86,6 +90,8 @@ PLANS: Final = {"ci": ci, "full": full}
 
 _OF_FAMILY: Final = {"healthy": 5, "storage": 5, "host": 4, "link": 4, "peer": 3, "serving": 2}
 _OF_OTHERS: Final = 2
+_ALIKE: Final = ("healthy", "serving", "idle", "clock", "fault")
+"""Families whose GPUs share nothing that could be too little for many and enough for few."""
 
 
 def ci_scenarios() -> list[str]:

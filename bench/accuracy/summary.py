@@ -23,6 +23,7 @@ class Row:
 
     scenario: str
     view: View
+    is_day: bool = False  # of the healthy days
     errors: list[float] = field(default_factory=list)
     total: float = 0.0
     starved: float = 0.0
@@ -90,21 +91,29 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
 
-def rows_of(results: Iterable[Mapping[str, Any]]) -> dict[tuple[str, View], Row]:
-    """By scenario and view, in the order of the scenarios."""
-    rows: dict[tuple[str, View], Row] = {}
+def rows_of(results: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """One for each scenario, view, and kind of shard, in the order of the scenarios."""
+    rows: dict[tuple[str, View, bool], Row] = {}
     for result in results:
-        scenario = result["shard"]["scenario"]
+        scenario, is_day = result["shard"]["scenario"], result["shard"]["is_day"]
         for view in result["views"]:
-            key = (scenario, View(view["inputs"], view["period_ms"]))
-            rows.setdefault(key, Row(scenario=scenario, view=key[1])).add(view)
+            key = (scenario, View(view["inputs"], view["period_ms"]), is_day)
+            rows.setdefault(key, Row(scenario=scenario, view=key[1], is_day=is_day)).add(view)
     order = {name: at for at, name in enumerate(JUDGED)}
-    return dict(sorted(rows.items(), key=lambda item: (order.get(item[0][0], 0), item[0][1])))
+    return sorted(rows.values(), key=lambda row: (order.get(row.scenario, 0), row.view))
 
 
-def pooled(rows: Iterable[Row], view: View) -> Row:
+def by_view(rows: Iterable[Row]) -> dict[tuple[bool, View], list[Row]]:
+    """Rows that are looked at together: of one view, healthy days by themselves and last."""
+    views: dict[tuple[bool, View], list[Row]] = defaultdict(list)
+    for row in rows:
+        views[row.is_day, row.view].append(row)
+    return dict(sorted(views.items()))
+
+
+def pooled(rows: Sequence[Row]) -> Row:
     """All scenarios of one view as if they were one."""
-    whole = Row(scenario=next(iter(JUDGED)), view=view)
+    whole = Row(scenario=rows[0].scenario, view=rows[0].view, is_day=rows[0].is_day)
     for row in rows:
         whole.errors += row.errors
         for name in ("total", "starved", "wrong", "false", "unknown"):
@@ -116,28 +125,24 @@ def pooled(rows: Iterable[Row], view: View) -> Row:
 
 def bars(rows: Iterable[Row], standard: Standard) -> list[Bar]:
     """Everything the standard asks for, with what was found."""
-    views: dict[View, list[Row]] = defaultdict(list)
-    for row in rows:
-        views[row.view].append(row)
     found: list[Bar] = []
-    for view, of in sorted(views.items()):
-        factor = standard.factor(view.period_ms)
-        if view.inputs in MISSING:
+    for (is_day, view), of in by_view(rows).items():
+        factor, whole = standard.factor(view.period_ms), pooled(of)
+        if not is_day and view.inputs in MISSING:
             found += _of_missing(of, standard.missing_wrong_cause * factor)
-        else:
+        elif not is_day:
             asked = standard.with_gpm if view.inputs == ALL else standard.without_gpm
-            found += _of_view(pooled(of, view), asked.scaled(factor))
+            found += _of_view(whole, asked.scaled(factor))
         found += _of_healthy([row for row in of if is_healthy(JUDGED[row.scenario])], standard, factor)
-        found.append(
-            Bar(f"{said(view)}: time that was lost or counted twice", float(not pooled(of, view).is_conserving), 0)
-        )
+        found.append(Bar(f"{said(whole)}: time that was lost or counted twice", float(not whole.is_conserving), 0))
     return found
 
 
-def said(view: View) -> str:
-    """A view in words."""
-    names = {ALL: "all inputs", NO_GPM: "no GPM"}
-    return f"{names.get(view.inputs, view.inputs.replace('_', ' '))}, {view.period_ms} ms"
+def said(row: Row) -> str:
+    """Its view in words."""
+    view = row.view
+    name = {ALL: "all inputs", NO_GPM: "no GPM"}.get(view.inputs, view.inputs.replace("_", " "))
+    return f"{name}, {view.period_ms} ms{', healthy days' if row.is_day else ''}"
 
 
 def _add(to: dict[str, float], parts: Mapping[str, float]) -> None:
@@ -146,7 +151,7 @@ def _add(to: dict[str, float], parts: Mapping[str, float]) -> None:
 
 
 def _of_view(whole: Row, asked: Bars) -> Iterator[Bar]:
-    name = said(whole.view)
+    name = said(whole)
     yield Bar(f"{name}: share error, median", whole.error_median, asked.share_error_median)
     yield Bar(f"{name}: share error, 95 %", whole.error_p95, asked.share_error_p95)
     yield Bar(f"{name}: wrong cause of starved", whole.wrong_ratio, asked.wrong_cause)
@@ -157,13 +162,13 @@ def _of_view(whole: Row, asked: Bars) -> Iterator[Bar]:
 def _of_missing(rows: Sequence[Row], most: float) -> Iterator[Bar]:
     """Only the worst scenario: it must meet the bar, and then all do."""
     worst = max(rows, key=lambda row: row.wrong_ratio)
-    yield Bar(f"{said(worst.view)}: wrong cause of starved, {worst.scenario}", worst.wrong_ratio, most)
+    yield Bar(f"{said(worst)}: wrong cause of starved, {worst.scenario}", worst.wrong_ratio, most)
 
 
 def _of_healthy(rows: Sequence[Row], standard: Standard, factor: float) -> Iterator[Bar]:
     if not rows:
         return
     worst = max(rows, key=lambda row: row.false_ratio)
-    name = said(worst.view)
+    name = said(worst)
     yield Bar(f"{name}: false starvation, {worst.scenario}", worst.false_ratio, standard.false_starvation * factor)
     yield Bar(f"{name}: alerts on healthy nodes", float(sum(len(row.alarms) for row in rows)), float(standard.alerts))

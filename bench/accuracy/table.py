@@ -4,23 +4,19 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from bench.accuracy.plans import View
-from bench.accuracy.summary import Bar, Row, pooled, said
+from bench.accuracy.summary import Bar, Row, by_view, pooled, said
 
 _HEAD: Final = f"{'scenario':26}{'error 50%':>10}{'95%':>8}{'starved':>9}{'wrong':>8}{'false':>8}{'unknown':>9}"
 
 
 def table(rows: Iterable[Row]) -> str:
     """A part for each view, and a line for all its scenarios together."""
-    views: dict[View, list[Row]] = {}
-    for row in rows:
-        views.setdefault(row.view, []).append(row)
-    return "\n\n".join("\n".join(_part(view, of)) for view, of in sorted(views.items()))
+    return "\n\n".join("\n".join(_part(of)) for of in by_view(rows).values())
 
 
 def judgement(bars: Sequence[Bar]) -> str:
     """What was asked for and what was found."""
-    lines = [f"{'met' if bar.is_met else 'MISSED':8}{bar.name:64}{bar.found:9.4f}  (≤ {bar.most:.4g})" for bar in bars]
+    lines = [f"{'met' if bar.is_met else 'MISSED':8}{bar.name:76}{bar.found:9.4f}  (≤ {bar.most:.4g})" for bar in bars]
     return "\n".join(lines)
 
 
@@ -32,6 +28,7 @@ def numbers(rows: Iterable[Row], bars: Iterable[Bar]) -> Mapping[str, Any]:
                 "scenario": row.scenario,
                 "inputs": row.view.inputs,
                 "period_ms": row.view.period_ms,
+                "is_day": row.is_day,
                 "share_error_median": row.error_median,
                 "share_error_p95": row.error_p95,
                 "seconds": row.total,
@@ -48,11 +45,11 @@ def numbers(rows: Iterable[Row], bars: Iterable[Bar]) -> Mapping[str, Any]:
     }
 
 
-def _part(view: View, rows: Sequence[Row]) -> Iterator[str]:
-    yield said(view)
+def _part(rows: Sequence[Row]) -> Iterator[str]:
+    yield said(rows[0])
     yield _HEAD
     yield from (_line(row.scenario, row) for row in rows)
-    yield _line("all", pooled(rows, view))
+    yield _line("all", pooled(rows))
 
 
 def _line(name: str, row: Row) -> str:

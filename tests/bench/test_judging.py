@@ -35,7 +35,7 @@ SLICE = tuple(
 
 
 def judged(classifier: str, folder: Path) -> dict[str, bool]:
-    rows = rows_of(run(shard, classifier, folder) for shard in SLICE).values()
+    rows = rows_of(run(shard, classifier, folder) for shard in SLICE)
     return {bar.name: bar.is_met for bar in bars(rows, Standard.load())}
 
 
@@ -112,6 +112,19 @@ def test_the_command_leaves_numbers_and_pictures(tmp_path: Path) -> None:
     root = ET.fromstring((report / "confusion-all-1000.svg").read_text())  # noqa: S314  # it is our own
     words = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"all inputs, 1000 ms", "starved/storage", "busy"} <= set(words)
+
+
+def test_healthy_days_are_held_to_what_healthy_nodes_are_held_to_and_no_more(tmp_path: Path) -> None:
+    day = Shard(
+        scenario="tensor_parallel", seed=TUNING_SEED, views=(View("all", 1000),), seconds=60, gpus=2, is_day=True
+    )
+    found = bars(rows_of([run(day, "always_busy", tmp_path)]), Standard.load())
+    assert [bar.name.removeprefix("all inputs, 1000 ms, healthy days: ") for bar in found] == [
+        "false starvation, tensor_parallel",
+        "alerts on healthy nodes",
+        "time that was lost or counted twice",
+    ]
+    assert all(bar.is_met for bar in found)
 
 
 def test_the_slice_of_ci_has_what_it_promises() -> None:
