@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which causes may be named for a GPU: those whose cure would have given its time back. Found once, then kept."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,12 +9,16 @@ from typing import Final
 
 from bench.accuracy.store import read_json, write_json
 from gpufeed.simulate.activity import Cause
-from gpufeed.simulate.pipeline.counterfactual import SUFFICIENT, Verdict, judge
+from gpufeed.simulate.pipeline.counterfactual import SUFFICIENT, gain, judge
 from gpufeed.simulate.pipeline.node import JudgedNode
+from gpufeed.simulate.pipeline.stages import Stage
 
 BIN_NS: Final = 5_000_000_000
 """Truth and answers are held to one another in pieces of this length."""
 _SECOND_NS: Final = 1_000_000_000
+
+CHAIN: Final = (Stage.STORAGE, Stage.HOST_CPU)
+"""What a loader does to one batch, one after the other."""
 
 LEAST_STARVED: Final = 0.01
 """Share of time below which it is not asked what would have cured the waiting."""
@@ -70,18 +75,31 @@ def rights_of(scenario: str, seed: int, seconds: int, model: str, gpus: int, kep
     path = kept / f"{scenario}-{model}-{gpus}-{seed}-{seconds}.json"
     found = read_json(path)
     if found is None:
-        verdicts = judge(scenario, seed, seconds * _SECOND_NS, model, gpus)
-        lived = _lived(JudgedNode(scenario, model, gpus, seed), seconds)
-        found = [asdict(_right(verdict, *times)) for verdict, times in zip(verdicts, lived, strict=True)]
+        found = [asdict(right) for right in _judged(JudgedNode(scenario, model, gpus, seed), seed, seconds)]
         write_json(path, found)
     return tuple(Right(**each) for each in found)
 
 
-def _right(verdict: Verdict, until_s: float, starved_s: float) -> Right:
+def _judged(node: JudgedNode, seed: int, seconds: int) -> list[Right]:
+    """`node` has not lived yet."""
+    lived = _lived(node, seconds)
+    if all(starved_s < LEAST_STARVED * until_s for until_s, starved_s in lived):
+        return [Right() for _ in lived]
+    verdicts = judge(node.scenario, seed, seconds * _SECOND_NS, node.model.key, len(node.gpus))
+    gained = [{stage.value: gained_s for stage, gained_s in verdict.gained_s.items()} for verdict in verdicts]
+    # whoever waits on a chain waits in its last part: what is wrong may be any of them
+    if any(stage.value in gained[0] for stage in CHAIN):
+        for stage in CHAIN:
+            if stage.value not in gained[0]:
+                for of, gained_s in zip(gained, gain(node, stage, math.inf, seed), strict=True):
+                    of[stage.value] = gained_s
+    return [_right(*times, of) for times, of in zip(lived, gained, strict=True)]
+
+
+def _right(until_s: float, starved_s: float, gained_s: Mapping[str, float]) -> Right:
     if starved_s < LEAST_STARVED * until_s or not until_s:
         return Right()
-    gained = {stage.value: gained_s for stage, gained_s in verdict.gained_s.items()}
-    return Right(until_s=until_s, starved_s=starved_s, gained_s=gained)
+    return Right(until_s=until_s, starved_s=starved_s, gained_s=gained_s)
 
 
 def _lived(node: JudgedNode, seconds: int) -> list[tuple[float, float]]:

@@ -25,6 +25,7 @@ from bench.accuracy.plans import (
 from bench.accuracy.pool import results
 from bench.accuracy.standard import Standard
 from bench.accuracy.summary import bars, quantile, rows_of
+from bench.accuracy.verdicts import rights_of
 from gpufeed.simulate.pipeline.scenarios import JUDGED
 
 VIEWS = (View("all", 500), View("no_gpm", 500))
@@ -166,3 +167,10 @@ def test_a_quantile_is_a_value_that_was_there() -> None:
     assert quantile([], 0.95) == 0.0
     assert quantile([3.0, 1.0, 2.0], 0.5) == 2.0
     assert quantile([float(value) for value in range(100)], 0.95) == 95.0
+
+
+def test_on_a_chain_whatever_would_cure_the_waiting_is_right_not_only_its_last_part(tmp_path: Path) -> None:
+    rights = rights_of("serial_loader", TUNING_SEED, 60, "h100", 2, tmp_path)
+    assert all(right.sufficient == {"storage", "host_cpu"} for right in rights)
+    assert rights_of("serial_loader", TUNING_SEED, 60, "h100", 2, tmp_path) == rights
+    assert len(list(tmp_path.iterdir())) == 1
