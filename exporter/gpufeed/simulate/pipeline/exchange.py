@@ -9,12 +9,15 @@ from typing import Final, NamedTuple
 from gpufeed.simulate.activity import Activity, Cause
 from gpufeed.simulate.hardware import GpuModel
 from gpufeed.simulate.pipeline.calendar import Calendar, Gate, Process
+from gpufeed.simulate.pipeline.chance import about_one
 from gpufeed.simulate.pipeline.conditions import Conditions
 from gpufeed.simulate.pipeline.site import Site
 from gpufeed.simulate.pipeline.stages import Speeds, Stage
 from gpufeed.simulate.pipeline.track import Level, Palette
 from gpufeed.simulate.pipeline.workload import Collective, Remote, TroubleKind
 
+SHORTEST_NS: Final = 200_000
+"""A part of an exchange that is shorter is left out: no sensor sees it."""
 SATURATED: Final = 0.78
 """Share of the links' rate from which on nothing more goes through."""
 SPINNING_CORES: Final = 1.0
@@ -110,7 +113,7 @@ class Exchanges:
         # what passes behind the computing is at most what the computing lasts
         shown = 1 - min(of.overlap, computed_ns / whole_ns)
         legs = (Leg(int(near_ns * shown), self._near(of, near)), Leg(int(far_ns * shown), self._far(of, far)))
-        return tuple(leg for leg in legs if leg.duration_ns > 0)
+        return tuple(leg for leg in legs if leg.duration_ns >= SHORTEST_NS)
 
     def _near(self, of: Collective, left: float) -> Level:
         is_full = left < 1 or of.nvlink_reach >= SATURATED
@@ -152,10 +155,12 @@ class Exchanges:
 class RemoteRanks:
     """The last of the ranks on other nodes: comes so long after the exchange before."""
 
-    def __init__(self, of: Remote, step_s: float, calendar: Calendar, random: Random, conditions: Conditions) -> None:
+    def __init__(
+        self, of: Remote, computing_s: float, calendar: Calendar, random: Random, conditions: Conditions
+    ) -> None:
         self.leaves_ns = 0
         self._of = of
-        self._step_s = step_s
+        self._computing_s = computing_s
         self._calendar = calendar
         self._random = random
         self._conditions = conditions
@@ -166,7 +171,7 @@ class RemoteRanks:
         if of.hangs_at_s is not None and now >= of.hangs_at_s * 1e9:
             return None
         factor = of.slowness / self._conditions.factor("remote_slow", 0)
-        takes_s = self._step_s * factor * max(0.5, self._random.gauss(1.0, of.spread))
+        takes_s = self._computing_s * factor * about_one(self._random, of.spread)
         return max(0, self.leaves_ns + int(takes_s * 1e9) - now)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpufeed.simulate.pipeline.calendar import Calendar
-from gpufeed.simulate.pipeline.meter import CALM_CPU_WAITING, Meter
+from gpufeed.simulate.pipeline.meter import CALM_CPU_WAITING, Crowd, Meter
 from gpufeed.simulate.pipeline.neighbour import NeighbourWork
 
 BACKGROUND_CPU: Final = 0.3
@@ -13,11 +13,19 @@ BACKGROUND_CPU: Final = 0.3
 
 
 class JudgedHost:
-    """The node's own meter counts the tasks of all jobs and of the neighbours."""
+    """Everybody on the node: the ranks of all jobs, and the neighbours."""
 
-    def __init__(self, calendar: Calendar, meter: Meter, neighbours: Sequence[NeighbourWork], cpus: int) -> None:
-        self.meter = meter
+    def __init__(
+        self,
+        calendar: Calendar,
+        crowd: Crowd,
+        ranks: Sequence[Meter],
+        neighbours: Sequence[NeighbourWork],
+        cpus: int,
+    ) -> None:
         self.neighbours = neighbours
+        self._crowd = crowd
+        self._meters = (*ranks, *(work.meter for work in neighbours))
         self.cpus = cpus
         self._calendar = calendar
 
@@ -29,36 +37,38 @@ class JudgedHost:
     @property
     def busy_s(self) -> float:
         """Of all processors."""
-        meter = self._settled()
-        used = meter.trainer_cpu_s + meter.loader_cpu_s + BACKGROUND_CPU * self.elapsed_s
+        used = sum(meter.trainer_cpu_s + meter.loader_cpu_s for meter in self._settled())
+        used += BACKGROUND_CPU * self.elapsed_s
         return min(used, self.cpus * self.elapsed_s)
 
     @property
     def iowait_s(self) -> float:
         """Of processors that were idle while a task waited for input or output."""
-        return min(self._settled().blocked_s, self.cpus * self.elapsed_s - self.busy_s)
+        return min(sum(meter.blocked_s for meter in self._settled()), self.cpus * self.elapsed_s - self.busy_s)
 
     @property
     def waiting_s(self) -> dict[str, float]:
         """Pressure of all tasks together, by its name in HOST_INTEGRALS."""
-        meter = self._settled()
+        crowd = self._crowd
+        crowd.settle(self._calendar.now)
         return {
-            "io_waiting_s": meter.io_waiting_s,
-            "io_stalled_s": meter.io_stalled_s,
-            "cpu_waiting_s": meter.cpu_waiting_s + CALM_CPU_WAITING * self.elapsed_s,
-            "memory_waiting_s": meter.memory_waiting_s,
-            "memory_stalled_s": meter.memory_stalled_s,
+            "io_waiting_s": crowd.io_waiting_s,
+            "io_stalled_s": crowd.io_stalled_s,
+            "cpu_waiting_s": crowd.cpu_waiting_s + CALM_CPU_WAITING * self.elapsed_s,
+            "memory_waiting_s": crowd.memory_waiting_s,
+            "memory_stalled_s": crowd.memory_stalled_s,
         }
 
     @property
     def blocked_tasks(self) -> int:
         """In uninterruptible sleep now."""
-        return self.meter.blocked + self.meter.swapping
+        return sum(meter.blocked + meter.swapping for meter in self._meters)
 
     def neighbour_total(self, name: str) -> float:
         """Of all neighbours, by the names of their sums."""
         return sum(work.sums()[name] for work in self.neighbours)
 
-    def _settled(self) -> Meter:
-        self.meter.settle(self._calendar.now)
-        return self.meter
+    def _settled(self) -> Sequence[Meter]:
+        for meter in self._meters:
+            meter.settle(self._calendar.now)
+        return self._meters

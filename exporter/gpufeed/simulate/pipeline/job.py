@@ -45,7 +45,7 @@ def start_training(of: Training, sites: Sequence[Site], seed: str) -> None:
     if of.remote is not None:
         meetings = max(1, sum(work.collective is not None for work in of.works))
         exchanges.remote = RemoteRanks(
-            of.remote, step_s / meetings, first.calendar, source(seed, "remote"), first.conditions
+            of.remote, of.seconds * first.slowness / meetings, first.calendar, source(seed, "remote"), first.conditions
         )
     wanted = len(sites) * of.input.batch_bytes / step_s if of.input is not None else 1.0
     storage = of.input.storage if of.input is not None else Storage()

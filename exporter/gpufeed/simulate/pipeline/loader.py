@@ -4,16 +4,13 @@
 import math
 from heapq import heapreplace
 from random import Random
-from typing import Final
 
 from gpufeed.simulate.pipeline.calendar import Gate, Process
+from gpufeed.simulate.pipeline.chance import about_one, hardness
 from gpufeed.simulate.pipeline.server import Server
 from gpufeed.simulate.pipeline.site import POLLING_CORES, Site
 from gpufeed.simulate.pipeline.stages import Stage
 from gpufeed.simulate.pipeline.workload import Input
-
-_LEAST: Final = 0.2
-"""Of its mean: a batch is never smaller, and never faster to fetch."""
 
 
 class Loader:
@@ -79,9 +76,8 @@ class Loader:
 
     def _make(self, number: int, random: Random, *, is_main: bool) -> Process:
         of, site = self.of, self.site
-        size = of.batch_bytes * max(_LEAST, random.gauss(1.0, of.spread))
-        # of mean one: a harder batch is harder for the server too
-        effort = math.exp(random.gauss(-(of.storage.spread**2) / 2, of.storage.spread))
+        size = of.batch_bytes * about_one(random, of.spread)
+        effort = hardness(random, of.storage.spread)
         missing = size * (1 - self._cached(number))
         if missing or of.files_per_batch:
             self.move(number, Stage.STORAGE)
@@ -89,7 +85,7 @@ class Loader:
             yield from self._fetch(missing, effort / site.conditions.factor("late_input", site.gpu))
             site.meter.move(site.calendar.now, blocked=-self.server.blocks)
         self.move(number, Stage.HOST_CPU)
-        yield from self._compute(is_main=is_main)
+        yield from self._compute(random, is_main=is_main)
         if of.reclaim_s and not site.speeds.is_free(Stage.HOST_MEMORY):
             self.move(number, Stage.HOST_MEMORY)
             yield from self._reclaim(random)
@@ -103,10 +99,10 @@ class Loader:
         if size:
             yield from self.server.read(self.site.meter, size, effort)
 
-    def _compute(self, *, is_main: bool) -> Process:
+    def _compute(self, random: Random, *, is_main: bool) -> Process:
         site = self.site
         left = site.conditions.factor("processors_taken", site.gpu)
-        need_ns = site.speeds.ns(Stage.HOST_CPU, self.of.cpu_s / left)
+        need_ns = site.speeds.ns(Stage.HOST_CPU, self.of.cpu_s * about_one(random, self.of.cpu_spread) / left)
         if not need_ns:
             return
         if is_main:
@@ -128,7 +124,7 @@ class Loader:
     def _reclaim(self, random: Random) -> Process:
         site = self.site
         site.meter.move(site.calendar.now, swapping=1)
-        yield site.speeds.ns(Stage.HOST_MEMORY, self.of.reclaim_s * max(_LEAST, random.gauss(1.0, 0.3)))
+        yield site.speeds.ns(Stage.HOST_MEMORY, self.of.reclaim_s * about_one(random, 0.3))
         site.meter.move(site.calendar.now, swapping=-1)
 
     def _cached(self, number: int) -> float:

@@ -14,7 +14,7 @@ from gpufeed.simulate.pipeline.gpu import JudgedGpu
 from gpufeed.simulate.pipeline.host import JudgedHost
 from gpufeed.simulate.pipeline.incidents import FREE, NO_DRIVER, Incidents
 from gpufeed.simulate.pipeline.job import slowness_of, start
-from gpufeed.simulate.pipeline.meter import Meter
+from gpufeed.simulate.pipeline.meter import Crowd, Meter
 from gpufeed.simulate.pipeline.neighbour import NeighbourWork
 from gpufeed.simulate.pipeline.scenario import JudgedScenario
 from gpufeed.simulate.pipeline.scenarios import JUDGED
@@ -52,19 +52,19 @@ class JudgedNode:
         self._speeds = Speeds(speedup)
         self.conditions = Conditions(self._calendar, self.scenario.troubles, gpus)
         self.gpus = [self._gpu(board) for board in boards(self.model, gpus)]
-        self.meter = Meter()  # of the whole node
+        self.crowd = Crowd()  # of the whole node
         is_alone = len(self.scenario.jobs) == 1 and not self.scenario.neighbours
-        self.job_meters = [self.meter] if is_alone else [Meter(self.meter) for _ in self.scenario.jobs]
+        self.crowds = [self.crowd] if is_alone else [Crowd(self.crowd) for _ in self.scenario.jobs]
         self._incidents = Incidents(self.scenario.incidents, self.gpus, self._calendar, self._palette)
         self._calendar.start(self._begin(), self._driver_ns())
         self._calendar.start(self._warm())
         self._calendar.run_until(0)
         neighbours = [
-            NeighbourWork(of, self._calendar, Meter(self.meter), f"{self.seed}/{number}")
+            NeighbourWork(of, self._calendar, Meter(self.crowd), f"{self.seed}/{number}")
             for number, of in enumerate(self.scenario.neighbours)
         ]
         cpus = _SPARE_CORES + sum(gpu.site.cores for gpu in self.gpus)
-        self.host = JudgedHost(self._calendar, self.meter, neighbours, cpus)
+        self.host = JudgedHost(self._calendar, self.crowd, [gpu.site.meter for gpu in self.gpus], neighbours, cpus)
         self._calendar.run_until(0)
 
     @property
@@ -133,7 +133,7 @@ class JudgedNode:
         ranks = job.ranks(len(self.gpus))
         for rank, gpu in enumerate(ranks):
             site = self.gpus[gpu].site
-            site.meter.job = self.job_meters[number]
+            site.meter.crowd = self.crowds[number]
             site.rank = rank
             self.gpus[gpu].job = number
         if ranks:

@@ -139,20 +139,14 @@ class Engine:
             _DECODE,
             graphics=1 - gap,
             sm=0.75 * (1 - gap),
-            tensor=(0.05 + 0.08 * bucket) * (1 - gap),
+            tensor=(0.04 + 0.03 * bucket) * (1 - gap),
             dram=0.65 * (1 - gap),
             power=0.42 + 0.07 * bucket,
             nvlink=0.02 + 0.03 * bucket if moved else 0.0,
         )
-        # so much arithmetic per byte that the tensor pipes are what the larger batches are bound by
-        busy: Cause = ("busy", "memory" if activity.tensor < _TENSOR_FROM else "tensor")
-        truths: dict[Cause, float] = {busy: 1 - gap - moved}
+        truths: dict[Cause, float] = {activity.truth: 1 - gap - moved}
         if gap:
             truths["starved", "host_cpu"] = gap
         if moved:
             truths["communicating", "nvlink"] = moved
-        return self._site.palette.make(replace(activity, truth=busy), truths, key)
-
-
-_TENSOR_FROM: Final = 0.15
-"""Tensor activity from which on a kernel counts as arithmetic."""
+        return self._site.palette.make(activity, truths, key)

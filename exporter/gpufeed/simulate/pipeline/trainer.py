@@ -7,17 +7,20 @@ from typing import Final
 
 from gpufeed.simulate.activity import Activity, Cause
 from gpufeed.simulate.pipeline.calendar import Gate, Process
+from gpufeed.simulate.pipeline.chance import about_one
 from gpufeed.simulate.pipeline.exchange import Exchanges, with_hidden
 from gpufeed.simulate.pipeline.interludes import Interludes
 from gpufeed.simulate.pipeline.loader import Loader
+from gpufeed.simulate.pipeline.notebook import hold
 from gpufeed.simulate.pipeline.site import POLLING_CORES, Site
 from gpufeed.simulate.pipeline.stages import Stage
 from gpufeed.simulate.pipeline.track import Level
 from gpufeed.simulate.pipeline.workload import Collective, Training, Work
 
+LAUNCHING: Final[Cause] = ("starved", "host_cpu")
+WOVEN: Final[Cause] = ("communicating", "nvlink")
 DEEP_THROTTLE: Final = 0.7
 """Share of the highest clock below which a power cap is more than the normal life of a busy board."""
-_LEAST: Final = 0.5
 
 
 class Trainer:
@@ -44,12 +47,15 @@ class Trainer:
             site.start(self._feed(self.loader))
         number = 0
         while True:
+            if site.conditions.is_there("hang", site.gpu):
+                hold(site)
+                yield Gate()  # that nobody opens
             if of.loop_s and (loop_ns := site.speeds.ns(Stage.HOST_CPU, of.loop_s)):
                 site.wait_for(Stage.HOST_CPU, 1.0)
                 yield loop_ns
             if self.loader is not None:
                 yield from self._input(self.loader, number)
-            noise = max(_LEAST, self._random.gauss(1.0, of.spread))
+            noise = about_one(self._random, of.spread)
             for work in of.works:
                 yield from self._work(work, noise)
             number += 1
@@ -86,11 +92,11 @@ class Trainer:
 
     def _work(self, work: Work, noise: float) -> Process:
         site = self.site
-        clock, is_late = self._clock()
+        clock, slow = self._clock()
         gap = work.launch_gap
         launches = (1 - gap) / clock + gap / site.speeds.of(Stage.HOST_CPU)
-        compute_ns = int(work.seconds * site.slowness * noise * launches * 1e9 / is_late)
-        site.begin(self._level(work, clock, is_late), 1.0 if gap else work.activity.host.trainer_cpu)
+        compute_ns = int(work.seconds * site.slowness * noise * launches * 1e9 / slow)
+        site.begin(self._level(work, clock, slow), 1.0 if gap else work.activity.host.trainer_cpu)
         yield compute_ns
         site.finish()
         if work.collective is not None:
@@ -116,9 +122,8 @@ class Trainer:
             activity = held_down(activity, clock, reason)
         if slow < 1:
             activity = replace(activity, tensor=activity.tensor * slow, power=activity.power * (0.4 + 0.6 * slow))
-        if gap:
-            return site.palette.make(launched(activity, gap), _shared(activity.truth, gap), key)
-        return site.palette.make(activity, key=key)
+        shares = {activity.truth: 1 - gap - work.woven, LAUNCHING: gap, WOVEN: work.woven}
+        return site.palette.make(launched(activity, gap), {c: s for c, s in shares.items() if s}, key)
 
 
 def held_down(activity: Activity, clock: float, reason: str) -> Activity:
@@ -141,6 +146,8 @@ def held_down(activity: Activity, clock: float, reason: str) -> Activity:
 
 def launched(activity: Activity, gap: float) -> Activity:
     """Kernels with pauses between them, in which the GPU waits for the next to be launched."""
+    if not gap:
+        return activity
     work = 1 - gap
     return replace(
         activity,
@@ -157,7 +164,3 @@ def _gap(gap: float, clock: float, launching: float) -> float:
     """Share of the pauses, where kernels take longer or launches less."""
     pause = gap / launching
     return round(pause / ((1 - gap) / clock + pause), 4) if gap else 0.0
-
-
-def _shared(truth: Cause, gap: float) -> dict[Cause, float]:
-    return {truth: 1 - gap, ("starved", "host_cpu"): gap}

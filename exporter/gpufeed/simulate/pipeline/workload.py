@@ -44,6 +44,7 @@ class Input:
     files_per_batch: int = 0  # opened one by one; 0: large files that stay open
     spread: float = 0.02  # standard deviation of a batch's size, over its mean
     cpu_s: float = 0.05  # one core, to decode and augment a batch
+    cpu_spread: float = 0.15  # standard deviation of that, over its mean
     workers: int = 4  # 0: the main thread does it itself, between steps
     prefetch: int = 2  # batches each worker may be ahead
     cores: int = 4  # that the rank may use
@@ -73,6 +74,7 @@ class Work:
     seconds: float
     activity: Activity
     collective: Collective | None = None
+    woven: float = 0.0  # share of the time that passes in exchanges of milliseconds over NVLink
     launch_gap: float = 0.0  # share of the time in which kernels wait for the main thread to launch the next
 
 
