@@ -75,8 +75,11 @@ def _config_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _demo_flags(parser: argparse.ArgumentParser) -> None:
+    from gpufeed.simulate.scenarios import SCENARIOS  # noqa: PLC0415 only this command tells stories
+
     _config_flags(parser)
-    parser.add_argument("--scenario", default="healthy", help="The story the simulated node tells.")
+    stories = "; ".join(f"{name}: {story.description}" for name, story in SCENARIOS.items())
+    parser.add_argument("--scenario", default="healthy", help=f"The story the simulated node tells. {stories}")
     parser.add_argument("--gpus", type=int, default=8, help="GPUs of the simulated node, 1 to 16.")
     parser.add_argument("--model", default="h100", help="Their model.")
 

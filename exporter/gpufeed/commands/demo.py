@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from gpufeed.config.flags import given
-from gpufeed.config.schema import Config
+from gpufeed.config.schema import DEFAULT_PORT, Config, Web
 from gpufeed.daemon.configuration import read
 from gpufeed.daemon.main import serve
 from gpufeed.daemon.start import Simulation
@@ -36,7 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
 
     def read_again() -> Config:
-        return read(arguments.config_file, given(arguments))
+        flags = given(arguments)
+        config = read(arguments.config_file, flags)
+        return config if any(flag.key.name == "listen_addresses" for flag in flags) else _on_loopback(config)
 
     config = read_again()
     with _folder() as root, _living_node(arguments, root) as child:
@@ -50,6 +52,14 @@ def run(arguments: argparse.Namespace) -> int:
             is_alive=lambda: child.poll() is None,
         )
         return serve(config, read_again, simulation)
+
+
+def _on_loopback(config: Config) -> Config:
+    """Where no address is set: what a demo shows is for the person at this machine, not for its network."""
+    if config.web.listen_addresses != Web().listen_addresses:
+        return config
+    web = msgspec.structs.replace(config.web, listen_addresses=(f"127.0.0.1:{DEFAULT_PORT}",))
+    return msgspec.structs.replace(config, web=web)
 
 
 def _check(arguments: argparse.Namespace) -> None:
