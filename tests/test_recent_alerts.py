@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from gpufeed.alerting import site
+from gpufeed.config.alerting import Alerting
 from gpufeed.config.load import parse
-from gpufeed.config.schema import Alerting, Config
+from gpufeed.config.schema import Config
 from gpufeed.daemon.recent import Recent
 from gpufeed.exposition.server_facts import ServerFacts
 from gpufeed.model.frame import FrameTime

@@ -15,7 +15,7 @@ from gpufeed.alerting.evaluator import Alert, Alerts, Transition
 from gpufeed.alerting.notifier import Notifier
 from gpufeed.alerting.resolver import LaneResolver, is_link_local
 from gpufeed.clock import SystemClock
-from gpufeed.config.schema import Alerting, BasicAuth, Receiver
+from gpufeed.config.alerting import Alerting, BasicAuth, Receiver
 from gpufeed.daemon.loop import new_event_loop
 from gpufeed.wire.server_lane import ServerLane
 

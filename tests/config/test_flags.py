@@ -5,9 +5,9 @@ import argparse
 
 import pytest
 
+from gpufeed.config.collectors import Collectors
 from gpufeed.config.flags import Flag, add_flags, given
 from gpufeed.config.load import parse
-from gpufeed.config.schema import Collectors
 from gpufeed.errors import ConfigError
 from gpufeed.model.ids import COLLECTORS
 

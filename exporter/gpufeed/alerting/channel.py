@@ -15,7 +15,7 @@ from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
 import gpufeed
 from gpufeed.alerting.resolver import LaneResolver, is_link_local
-from gpufeed.config.schema import Receiver
+from gpufeed.config.alerting import Receiver
 from gpufeed.errors import LaneStuck, Unreachable
 from gpufeed.units import NS_PER_S
 from gpufeed.wire.server_lane import ServerLane

@@ -10,7 +10,7 @@ from gpufeed.alerting.channel import Answer, Channel
 from gpufeed.alerting.message import Message, for_alertmanager, for_webhook
 from gpufeed.alerting.outbox import Outbox
 from gpufeed.clock import Clock
-from gpufeed.config.schema import Receiver
+from gpufeed.config.alerting import Receiver
 from gpufeed.errors import Unreachable
 from gpufeed.exposition.server_facts import ReceiverFacts
 from gpufeed.logs import Transitions

@@ -12,7 +12,7 @@ from gpufeed.alerting.evaluator import Alert, Alerts, Transition
 from gpufeed.alerting.message import Message, message
 from gpufeed.alerting.repeats import Repeats
 from gpufeed.clock import Clock
-from gpufeed.config.schema import Alerting, Receiver
+from gpufeed.config.alerting import Alerting, Receiver
 from gpufeed.exposition.server_facts import ReceiverFacts
 
 _Key = tuple[Receiver, bool]

@@ -6,7 +6,8 @@ from typing import Final
 from gpufeed.alerting.conditions import CONDITIONS, Condition, Override, for_site
 from gpufeed.alerting.define import Evaluator
 from gpufeed.alerting.prometheus import rules_yaml
-from gpufeed.config.schema import Alerting, Config, Threshold
+from gpufeed.config.alerting import Alerting, Threshold
+from gpufeed.config.schema import Config
 from gpufeed.errors import ConfigError
 
 CAN_SEND: Final = True

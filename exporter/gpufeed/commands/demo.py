@@ -14,7 +14,8 @@ from typing import Final
 import msgspec
 
 from gpufeed.config.flags import given
-from gpufeed.config.schema import DEFAULT_PORT, Config, Web
+from gpufeed.config.schema import Config
+from gpufeed.config.web import DEFAULT_PORT, Web
 from gpufeed.daemon.configuration import read
 from gpufeed.daemon.main import serve
 from gpufeed.daemon.start import Simulation

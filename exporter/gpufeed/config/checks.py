@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Final, get_args
 from urllib.parse import urlsplit
 
+from gpufeed.config.alerting import Receiver
 from gpufeed.config.decode import suggest
 from gpufeed.config.keys import every_key, value_at
-from gpufeed.config.schema import Config, Receiver
+from gpufeed.config.schema import Config
 from gpufeed.model.ids import COLLECTORS, StorageKind
 
 _NO_WEB_CONFIG: Final = (

@@ -3,7 +3,8 @@
 
 from msgspec import Struct
 
-from gpufeed.config.schema import Collectors, Config
+from gpufeed.config.collectors import Collectors
+from gpufeed.config.schema import Config
 from gpufeed.model.desired import CollectorOptions, ProbeConfig
 from gpufeed.model.ids import CollectorName, GroupName
 

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keys of `alerting`."""
+
+from typing import Annotated, Literal
+
+from msgspec import Struct, field
+
+from gpufeed.config.duration import Duration
+from gpufeed.config.kinds import AlertName, LabelName, Url, between
+from gpufeed.config.mark import key, lasting
+from gpufeed.config.web import DEFAULT_PORT
+
+
+class BasicAuth(Struct, frozen=True, kw_only=True):
+    """A name and a password."""
+
+    username: Annotated[str, key("Name.")]
+    password: Annotated[str | None, key("Password; better kept in password_file.", is_secret=True)] = None
+    password_file: Annotated[str | None, key("File that holds the password.")] = None
+
+
+class TlsClient(Struct, frozen=True, kw_only=True):
+    """How a receiver is verified, and what we show it."""
+
+    ca_file: Annotated[str | None, key("Authorities to trust instead of the system's.")] = None
+    cert_file: Annotated[str | None, key("Our certificate.")] = None
+    key_file: Annotated[str | None, key("Our key.")] = None
+    server_name: Annotated[str | None, key("Name to verify instead of the URL's.")] = None
+
+
+class Receiver(Struct, frozen=True, kw_only=True):
+    """Where alerts are sent."""
+
+    url: Annotated[Url, key("Address.")]
+    basic_auth: Annotated[BasicAuth | None, key("Name and password.")] = None
+    bearer_token_file: Annotated[str | None, key("File that holds a bearer token.")] = None
+    tls: Annotated[TlsClient | None, key("TLS.")] = None
+    timeout: Annotated[Duration, key("Longest wait for an answer.", check=between("1s", "1m"))] = lasting("10s")
+
+
+class Threshold(Struct, frozen=True, kw_only=True):
+    """What a site changes about a built-in alert; null leaves it."""
+
+    threshold: Annotated[float | None, key("Limit.")] = None
+    for_: Annotated[Duration | None, key("How long it must hold.")] = field(default=None, name="for")
+    enabled: Annotated[bool | None, key("Whether it exists at all.")] = None
+    evaluator: Annotated[Literal["prometheus", "node", "both"] | None, key("Who evaluates it.")] = None
+
+
+class SiteCondition(Struct, frozen=True, kw_only=True):
+    """An alert of the site's own, over one exported series."""
+
+    alert: Annotated[AlertName, key("Name.")]
+    metric: Annotated[str, key("Series, by full name.")]
+    threshold: Annotated[float, key("Limit.")]
+    labels: Annotated[dict[LabelName, str], key("Labels the series must carry.")] = field(default_factory=dict)
+    statistic: Annotated[Literal["last", "min", "max", "mean", "rate", "increase"], key("Over the window.")] = "last"
+    window: Annotated[Duration, key("Window.", check=between("1s", "30m"))] = lasting("1m")
+    comparison: Annotated[Literal[">", ">=", "<", "<=", "==", "!="], key("How it compares.")] = ">"
+    for_: Annotated[Duration, key("How long it must hold.")] = field(default=lasting("0s"), name="for")
+    keep_firing_for: Annotated[Duration, key("How long it fires on after that.")] = lasting("0s")
+    severity: Annotated[Literal["page", "ticket", "info"], key("Severity.")] = "ticket"
+    summary: Annotated[str, key("One sentence for people.")] = ""
+
+
+class Alerting(Struct, frozen=True, kw_only=True):
+    """Alerts sent from the node itself; none by default."""
+
+    alertmanagers: Annotated[tuple[Receiver, ...], key("Each gets every alert that the node itself evaluates.")] = ()
+    webhooks: Annotated[
+        tuple[Receiver, ...], key("Each gets every beginning and end of an alert, in Alertmanager's webhook form.")
+    ] = ()
+    labels: Annotated[dict[LabelName, str], key("On every alert; copy them from Prometheus' scrape configuration.")] = (
+        field(default_factory=lambda: {"job": "gpufeed", "instance": f"{{hostname}}:{DEFAULT_PORT}"})
+    )
+    runbook_base_url: Annotated[Url | None, key("Runbooks are linked below this.")] = None
+    thresholds: Annotated[dict[AlertName, Threshold], key("What the site changes, by alert name.")] = field(
+        default_factory=dict
+    )
+    conditions: Annotated[tuple[SiteCondition, ...], key("Alerts of the site's own.", not_yet=True)] = ()
