@@ -75,3 +75,5 @@ class Served:
 
 
 Serve = Callable[..., Awaitable[Served]]
+Behind = Callable[[str], Awaitable[Served]]
+"""Serves behind a web configuration with this text."""

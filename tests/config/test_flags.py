@@ -76,6 +76,5 @@ def test_problems_of_flags_and_file_come_together() -> None:
     )
 
 
-def test_a_web_config_file_is_refused_and_not_passed_over() -> None:
-    with pytest.raises(ConfigError, match=r"flag --web\.config\.file: web\.config_file: this version cannot"):
-        parse(b"", "x", flags("--web.config.file=web.yml"))
+def test_a_web_config_file_by_its_flag() -> None:
+    assert parse(b"", "x", flags("--web.config.file=web.yml")).web.config_file == "web.yml"

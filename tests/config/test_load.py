@@ -38,7 +38,6 @@ def problems(text: str) -> list[str]:
         ("web: {listen_addresses: ['vsock://1:2']}", "web.listen_addresses.0: expected HOST:PORT; schemes"),
         ("web: {listen_addresses: []}", "gpufeed.yml:1: web.listen_addresses: is empty"),
         ("web: {telemetry_path: /-/x}", "web.telemetry_path: expected a path such as /metrics"),
-        ("web: {config_file: /etc/w.yml}", "gpufeed.yml:1: web.config_file: this version cannot serve TLS"),
         ("web: 3", "gpufeed.yml:1: web: expected keys with values"),
         ("web: {? [a] : 1}", "gpufeed.yml:1: web: a key must be a word"),
         ("web: {ui: true, ui: true}", "gpufeed.yml:1: web.ui: stands in gpufeed.yml:1 already"),

@@ -11,10 +11,6 @@ from gpufeed.config.keys import every_key, value_at
 from gpufeed.config.schema import Config
 from gpufeed.model.ids import COLLECTORS, StorageKind
 
-_NO_WEB_CONFIG: Final = (
-    "this version cannot serve TLS or ask for a password yet, and does not start as if it could;"
-    " remove it and serve on 127.0.0.1 behind a proxy that does"
-)
 _SPEEDS: Final = ("fast", "slow", "rare", "events")
 
 
@@ -28,8 +24,6 @@ def contradictions(config: Config) -> Iterator[tuple[str, str]]:
         yield "web.listen_addresses", "is empty: nothing would be served"
     if config.web.ui_listen_addresses == ():
         yield "web.ui_listen_addresses", "is empty: null serves the page beside /metrics, ui: false serves none"
-    if config.web.config_file is not None:
-        yield "web.config_file", _NO_WEB_CONFIG
 
 
 def without_effect(config: Config) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from msgspec import NODEFAULT, Struct, inspect
 from gpufeed.config.document import Problem, line_of
 from gpufeed.config.duration import Duration
 from gpufeed.config.keys import every_key, keys_of, struct_of, unmarked
+from gpufeed.config.schema import Config
 
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\Z", re.ASCII)
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\Z", re.ASCII)
@@ -30,9 +31,10 @@ Path = tuple[str, ...]
 class Decoder:
     """Decodes nodes of one file or flag; `problems` grows as it goes."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, root: type[Struct] = Config) -> None:
         self.problems: list[Problem] = []
         self._file = file
+        self._root = root  # where a misplaced key is looked for
 
     def section(self, node: yaml.Node, section: type[Struct], at: Path = ()) -> Any:  # noqa: ANN401 a `section`
         """The struct that a mapping describes. Keys with problems keep their default."""
@@ -46,7 +48,7 @@ class Decoder:
         for name, name_node, value_node in self._entries(node, at):
             key = keys.get(name)
             if key is None:
-                self._report(name_node, (*at, name), _unknown(name, at, tuple(keys)))
+                self._report(name_node, (*at, name), _unknown(name, at, tuple(keys), self._root))
                 continue
             value = self.value(value_node, key.kind, key.path, key.marks)
             values[key.attribute] = key.default if value is _MISSING else value
@@ -70,7 +72,8 @@ class Decoder:
             value = _scalar(node, kind)
             _within(value, marks)
         except ValueError as error:
-            return self._report(node, at, f"{error}, found {node.value[:80]!r}")
+            found = "" if marks.get("is_secret") else f", found {node.value[:80]!r}"
+            return self._report(node, at, f"{error}{found}")
         return value
 
     def is_bad(self, value: object) -> bool:
@@ -131,10 +134,10 @@ def suggest(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _unknown(name: str, at: Path, siblings: tuple[str, ...]) -> str:
+def _unknown(name: str, at: Path, siblings: tuple[str, ...], root: type[Struct]) -> str:
     hint = suggest(name, siblings)
     if not hint:
-        elsewhere = [key.dotted for key in every_key() if key.name == name]
+        elsewhere = [key.dotted for key in every_key(root) if key.name == name]
         hint = f"; did you mean {elsewhere[0]}?" if elsewhere else ""
     if not hint:
         hint = f"; known here: {', '.join(siblings)}"
@@ -177,6 +180,10 @@ def _text(text: str, is_plain: bool) -> str:  # noqa: FBT001, ARG001
     return text
 
 
+def _raw(text: str, is_plain: bool) -> bytes:  # noqa: FBT001, ARG001
+    return text.encode("utf-8")
+
+
 def _literal(text: str, kind: inspect.LiteralType) -> object:
     if text not in kind.values:
         raise ValueError(f"expected {_expected(kind)}{suggest(text, tuple(map(str, kind.values)))}")
@@ -192,6 +199,7 @@ _READERS: Final[Mapping[type[inspect.Type], Callable[[str, bool], object]]] = {
     inspect.IntType: _integer,
     inspect.FloatType: _number,
     inspect.StrType: _text,
+    inspect.BytesType: _raw,
 }
 
 
@@ -216,6 +224,7 @@ def _expected(kind: inspect.Type) -> str:
         inspect.IntType: "a whole number",
         inspect.FloatType: "a number",
         inspect.StrType: "text",
+        inspect.BytesType: "text",
     }
     return words.get(type(kind), "a duration such as 10s")
 

@@ -35,7 +35,11 @@ class Web(Struct, frozen=True, kw_only=True):
     ui_jobs: Annotated[bool, key("Name jobs and pods on the page and in the API.")] = False
     config_file: Annotated[
         str | None,
-        key("TLS and basic authentication, in the exporter-toolkit's format.", flag="web.config.file", not_yet=True),
+        key(
+            "TLS and basic authentication, in the exporter-toolkit's format; followed when the file changes.",
+            flag="web.config.file",
+            needs_restart=True,
+        ),
     ] = None
     telemetry_path: Annotated[HttpPath, key("Path of the metrics.", flag="web.telemetry-path", needs_restart=True)] = (
         "/metrics"

@@ -13,6 +13,7 @@ from gpufeed.config.flags import Flag
 from gpufeed.config.load import load
 from gpufeed.config.schema import Config
 from gpufeed.errors import ConfigError
+from gpufeed.web.access.read import read as read_web_config
 
 
 def read(path: Path | str | None, flags: Sequence[Flag] = ()) -> Config:
@@ -21,10 +22,10 @@ def read(path: Path | str | None, flags: Sequence[Flag] = ()) -> Config:
     May block: it reads the file and, where `{fqdn}` stands, asks the resolver.
     """
     config = expand(load(path, flags), socket.gethostname, socket.getfqdn)
-    problems = tuple(_unknown_names(config))
+    where = f"{path}: " if path is not None else ""
+    problems = (*(f"{where}{problem}" for problem in _unknown_names(config)), *_web_config(config))
     if problems:
-        where = f"{path}: " if path is not None else ""
-        raise ConfigError(tuple(f"{where}{problem}" for problem in problems))
+        raise ConfigError(problems)
     return config
 
 
@@ -36,3 +37,13 @@ def _unknown_names(config: Config) -> Iterator[str]:
         site.conditions(config.alerting)
     except ConfigError as error:
         yield from error.problems
+
+
+def _web_config(config: Config) -> tuple[str, ...]:
+    if config.web.config_file is None:
+        return ()
+    try:
+        read_web_config(config.web.config_file)
+    except ConfigError as error:
+        return error.problems
+    return ()

@@ -71,7 +71,7 @@ class Daemon:
         self._supervisor = ProbeSupervisor(self._probe_config(config), self._listener(), clock)
         self._reloading = Reloading(config, start.read_config, self._apply)
         self._endpoints = self._make_endpoints()
-        self._web = WebServer(self._endpoints)
+        self._web = WebServer(self._endpoints, door=start.door)
         self._control = ControlServer(
             start.places.control_socket,
             commands(self._node, self._supervisor, self._endpoints, clock),

@@ -18,6 +18,7 @@ from gpufeed.daemon.places import Places
 from gpufeed.daemon.start import Simulation, Start
 from gpufeed.errors import ConfigError
 from gpufeed.notify import Systemd, handed_over_sockets
+from gpufeed.web.access.door import Door, door
 from gpufeed.web.sockets import BindError, bind
 
 EXIT_NOT_BOUND: Final = 3
@@ -27,6 +28,7 @@ def serve(config: Config, read_config: Callable[[], Config], simulation: Simulat
     """Run a server to its end; the exit code. Raises ConfigError."""
     logs.configure(config.log.level, config.log.format)
     clock = SystemClock()
+    door_ = _door(config)
     try:
         sockets = _sockets(config)
         ui_sockets = _ui_sockets(config)
@@ -43,6 +45,7 @@ def serve(config: Config, read_config: Callable[[], Config], simulation: Simulat
         systemd=Systemd(os.environ, clock),
         simulation=simulation,
         ui_sockets=ui_sockets,
+        door=door_,
     )
 
     async def run() -> int:
@@ -53,6 +56,10 @@ def serve(config: Config, read_config: Callable[[], Config], simulation: Simulat
             return runner.run(run())
     finally:
         places.leave()
+
+
+def _door(config: Config) -> Door | None:
+    return door(config.web.config_file) if config.web.config_file is not None else None
 
 
 def _sockets(config: Config) -> tuple[socket.socket, ...]:

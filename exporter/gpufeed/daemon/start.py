@@ -10,6 +10,7 @@ from gpufeed.config.schema import Config
 from gpufeed.daemon.places import Places
 from gpufeed.model.desired import ProbeConfig
 from gpufeed.notify import Systemd
+from gpufeed.web.access.door import Door
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,3 +34,4 @@ class Start:
     systemd: Systemd
     simulation: Simulation | None = None
     ui_sockets: tuple[socket.socket, ...] = ()  # of the page, where it is not served beside the metrics
+    door: Door | None = None  # None: anybody may ask, without TLS

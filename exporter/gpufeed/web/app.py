@@ -8,6 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from gpufeed.units import NS_PER_S
+from gpufeed.web.access.door import Door
 from gpufeed.web.api import Api
 from gpufeed.web.assets import ASSETS, PREFIX
 from gpufeed.web.endpoints import Endpoints
@@ -40,10 +41,15 @@ def build(
     has_metrics: bool = True,
     live: Live | None = None,
     is_loopback_only: bool = False,
+    door: Door | None = None,
 ) -> web.Application:
     """The application that serves `endpoints`: metrics or the page, or both; the page only with `live`."""
     checks = [_only_own_name] if is_loopback_only else []
+    if door is not None:
+        checks.append(door.middleware)
     app = web.Application(middlewares=[guard.middleware, *checks], client_max_size=MAX_BODY_BYTES)
+    if door is not None:
+        app.on_response_prepare.append(door.add_headers)
     app.on_response_prepare.append(_add_headers)
     app.router.add_get("/-/healthy", healthy)
     if has_metrics:

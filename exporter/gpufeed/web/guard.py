@@ -12,6 +12,8 @@ from typing import Final
 
 from aiohttp import web
 
+from gpufeed.web.tls_arrival import TlsArrivals
+
 MAX_CONNECTIONS: Final = 80  # 50 may watch the page; a flood of them still fits the backlog of a socket
 HEADER_RECEIPT_S: Final = 5.0
 KEEP_ALIVE_S: Final = 30.0
@@ -40,16 +42,17 @@ class Guard:
         self._arriving = 0  # made, but not among the server's connections before the loop's next turn
         self.refused = 0
 
-    def protocol_of(self, server: web.Server) -> Callable[[], asyncio.Protocol]:
-        """The protocol factory to listen with."""
+    def protocol_of(self, server: web.Server, tls: TlsArrivals | None = None) -> Callable[[], asyncio.Protocol]:
+        """The protocol factory to listen with; connections are encrypted by `tls`, where there is one."""
 
         def make() -> asyncio.Protocol:
-            if len(server.connections) + self._arriving >= MAX_CONNECTIONS:
+            shaking = tls.count if tls is not None else 0
+            if len(server.connections) + self._arriving + shaking >= MAX_CONNECTIONS:
                 self.refused += 1
                 return _Refused()
             self._arriving += 1  # the loop accepts a whole backlog before it tells any protocol of its connection
             asyncio.get_running_loop().call_soon(self._arrive)
-            return server()
+            return server() if tls is None else tls.wrap(server)
 
         return make
 

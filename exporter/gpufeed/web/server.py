@@ -9,11 +9,13 @@ from typing import Final
 
 from aiohttp import web
 
+from gpufeed.web.access.door import Door
 from gpufeed.web.app import build, snapshot
 from gpufeed.web.endpoints import Endpoints
 from gpufeed.web.guard import KEEP_ALIVE_S, FoldedErrors, Guard
 from gpufeed.web.live import Live
 from gpufeed.web.sockets import is_loopback_only
+from gpufeed.web.tls_arrival import TlsArrivals
 
 _DRAIN_S: Final = 1.0
 _http_log: Final = logging.getLogger("gpufeed.web.http")
@@ -22,8 +24,10 @@ _http_log: Final = logging.getLogger("gpufeed.web.http")
 class WebServer:
     """Serves from `start` to `stop`."""
 
-    def __init__(self, endpoints: Endpoints, guard: Guard | None = None) -> None:
+    def __init__(self, endpoints: Endpoints, guard: Guard | None = None, door: Door | None = None) -> None:
         self._endpoints = endpoints
+        self._door = door
+        self._tls = TlsArrivals(door.current_context) if door is not None and door.context is not None else None
         self._guard = guard if guard is not None else Guard()
         self._ui_guard = self._guard  # of its own, where the page has its own listener
         self._errors = FoldedErrors()
@@ -45,6 +49,8 @@ class WebServer:
             self._ui_guard = Guard()
         if self._endpoints.has_ui:
             self._live = Live(lambda: snapshot(self._endpoints), self._ui_guard)
+        if self._door is not None:
+            self._sweepers.append(asyncio.create_task(self._door.follow(), name="web-config"))
         await self._serve(sockets, self._guard, live=None if ui_sockets else self._live)
         if ui_sockets:
             await self._serve(ui_sockets, self._ui_guard, has_metrics=False, live=self._live)
@@ -53,7 +59,9 @@ class WebServer:
         self, sockets: Sequence[socket.socket], guard: Guard, *, has_metrics: bool = True, live: Live | None
     ) -> None:
         loopback = is_loopback_only(sockets)
-        app = build(self._endpoints, guard, has_metrics=has_metrics, live=live, is_loopback_only=loopback)
+        app = build(
+            self._endpoints, guard, has_metrics=has_metrics, live=live, is_loopback_only=loopback, door=self._door
+        )
         runner = web.AppRunner(app, access_log=None, logger=_http_log, keepalive_timeout=KEEP_ALIVE_S)
         self._runners.append(runner)
         await runner.setup()
@@ -62,7 +70,7 @@ class WebServer:
             raise RuntimeError("the runner made no server")
         loop = asyncio.get_running_loop()
         for one in sockets:
-            self._listeners.append(await loop.create_server(guard.protocol_of(server), sock=one))
+            self._listeners.append(await loop.create_server(guard.protocol_of(server, self._tls), sock=one))
         self._sweepers.append(asyncio.create_task(guard.sweep(server), name="web-sweep"))
 
     def close_listeners(self) -> None:
@@ -77,6 +85,8 @@ class WebServer:
             await self._live.close()
         for sweeper in self._sweepers:
             sweeper.cancel()
+        if self._tls is not None:
+            await self._tls.close()
         for runner in self._runners:
             if runner.server is not None:
                 await runner.server.shutdown(_DRAIN_S)
