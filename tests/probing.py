@@ -15,6 +15,7 @@ from gpufeed.model.frame import Event, Frame, LaneStatus
 from gpufeed.model.ids import COLLECTORS, LaneId
 from gpufeed.model.sample import Extension
 from gpufeed.wire.life import Patience
+from gpufeed.wire.start import ProbeStart, child_probe
 from gpufeed.wire.supervisor import Listener, ProbeSupervisor
 
 SOURCE = '''
@@ -187,11 +188,11 @@ class Watch:
 
 @contextlib.asynccontextmanager
 async def supervised(
-    config: ProbeConfig, patience: Patience | None = None
+    config: ProbeConfig, patience: Patience | None = None, start: ProbeStart = child_probe
 ) -> AsyncIterator[tuple[ProbeSupervisor, Watch]]:
     """A probe that runs, and what is heard of it; stopped at the end."""
     watch = Watch()
-    supervisor = ProbeSupervisor(config, watch.listener(), SystemClock(), patience)
+    supervisor = ProbeSupervisor(config, watch.listener(), SystemClock(), patience, start)
     supervisor.start()
     try:
         yield supervisor, watch

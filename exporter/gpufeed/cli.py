@@ -84,6 +84,11 @@ def _demo_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="h100", help="Their model.")
 
 
+def _probe_flags(parser: argparse.ArgumentParser) -> None:
+    text = "Where servers connect; default: probe.sock in the RUNTIME_DIRECTORY that systemd names."
+    parser.add_argument("--socket", metavar="PATH", help=text)
+
+
 def _once_flags(parser: argparse.ArgumentParser) -> None:
     _config_flags(parser)
     parser.add_argument("--format", choices=("text", "openmetrics", "json"), default="text", help="Form of the output.")
@@ -105,6 +110,7 @@ def _metrics_flags(parser: argparse.ArgumentParser) -> None:
 _COMMANDS: Final = {
     "run": _Command("run", "Run the daemon.", _config_flags),
     "demo": _Command("demo", "Run the daemon over a simulated node.", _demo_flags),
+    "probe": _Command("probe", "Run the probe as a unit of its own, for a server that holds no rights.", _probe_flags),
     "once": _Command("once", "Collect once and print everything that this node can say.", _once_flags),
     "check-config": _Command("check_config", "Say what is wrong with a configuration file.", _check_flags),
     "rules": _Command("rules", "Print the alert rules for Prometheus.", _rules_flags),

@@ -29,6 +29,13 @@ class Paths(Struct, frozen=True, kw_only=True):
         AbsolutePath | None,
         key("What outlives a restart is kept here; null: systemd's STATE_DIRECTORY, else nothing.", needs_restart=True),
     ] = None
+    probe_socket: Annotated[
+        AbsolutePath | None,
+        key(
+            "Socket of gpufeed-probe.service, where that unit runs the probe; null: the server starts it.",
+            needs_restart=True,
+        ),
+    ] = None
     runtime: Annotated[
         AbsolutePath | None,
         key("Locks and the control socket; null: RUNTIME_DIRECTORY, else a private directory.", needs_restart=True),

@@ -6,6 +6,7 @@ import logging
 import signal
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import gpufeed
@@ -25,7 +26,7 @@ from gpufeed.daemon.recent import Recent
 from gpufeed.daemon.reloading import Reloading
 from gpufeed.daemon.saving import Keeper, Saving
 from gpufeed.daemon.scrapes import Scrapes
-from gpufeed.daemon.start import Start
+from gpufeed.daemon.start import Simulation, Start
 from gpufeed.errors import ConfigError
 from gpufeed.exposition.family import Family
 from gpufeed.exposition.project import families
@@ -38,6 +39,7 @@ from gpufeed.web.endpoints import Endpoints, Identity, Options
 from gpufeed.web.server import WebServer
 from gpufeed.web.sockets import shown
 from gpufeed.wire.build_id import build_id
+from gpufeed.wire.start import ProbeStart, child_probe, unit_probe
 from gpufeed.wire.supervisor import Listener, ProbeSupervisor
 
 EXIT_OK: Final = 0
@@ -68,7 +70,9 @@ class Daemon:
             },
             clock,
         )
-        self._supervisor = ProbeSupervisor(self._probe_config(config), self._listener(), clock)
+        self._supervisor = ProbeSupervisor(
+            self._probe_config(config), self._listener(), clock, start=_probe_start(config, start.simulation)
+        )
         self._reloading = Reloading(config, start.read_config, self._apply)
         self._endpoints = self._make_endpoints()
         self._web = WebServer(self._endpoints, door=start.door)
@@ -241,6 +245,12 @@ class Daemon:
     def _stuck(self) -> str:
         state = self._node.state
         return ", ".join(name for name, lane in state.lanes.items() if lane.busy_since_ns is not None)
+
+
+def _probe_start(config: Config, simulation: Simulation | None) -> ProbeStart:
+    """A simulated node has a probe of its own: the unit's belongs to the real one."""
+    path = config.paths.probe_socket
+    return child_probe if path is None or simulation is not None else unit_probe(Path(path))
 
 
 def _rules_hash(config: Config) -> str:

@@ -3,7 +3,6 @@
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Self
@@ -15,9 +14,8 @@ from gpufeed.units import seconds
 from gpufeed.wire.link import Link
 from gpufeed.wire.messages import PROTOCOL_VERSION, Applied, Desired, Hello, Message, Shutdown
 from gpufeed.wire.policy import has_driver_call
-from gpufeed.wire.spawn import Child, spawn_python
+from gpufeed.wire.start import ProbeProcess, ProbeStart
 
-PROBE_MODULE: Final = "gpufeed.probe.main"
 _POLL_S: Final = 0.02
 
 
@@ -41,7 +39,7 @@ class Patience:
 class ProbeLife:
     """From start to end; never used again afterwards."""
 
-    def __init__(self, child: Child, clock: Clock, hear: Callable[[Message], None]) -> None:
+    def __init__(self, child: ProbeProcess, clock: Clock, hear: Callable[[Message], None]) -> None:
         self.child = child
         self.ended = asyncio.Event()
         """Set when it must be replaced; `why` says the reason."""
@@ -58,13 +56,11 @@ class ProbeLife:
         self.link = Link(self._on_message, self.give_up)
 
     @classmethod
-    async def begin(cls, clock: Clock, hear: Callable[[Message], None]) -> Self:
-        """Start a process and take its socket. Raises SpawnError."""
-        ours, theirs = socket.socketpair()
+    async def begin(cls, start: ProbeStart, clock: Clock, hear: Callable[[Message], None]) -> Self:
+        """Start or reach a process and take the socket to it. Raises SpawnError."""
         with contextlib.ExitStack() as undo:
+            child, ours = start()
             undo.callback(ours.close)
-            with theirs:
-                child = spawn_python(PROBE_MODULE, [str(theirs.fileno())], [theirs.fileno()])
             undo.callback(child.abandon)  # without a socket it ends by itself
             life = cls(child, clock, hear)
             await asyncio.get_running_loop().create_connection(lambda: life.link, sock=ours)

@@ -32,6 +32,7 @@ from gpufeed.wire.messages import (
     Resume,
     Shutdown,
 )
+from gpufeed.wire.start import ProbeStart, child_probe
 
 GAP_EVERY_S: Final = 1.0
 _LOOK_EVERY_S: Final = 0.25
@@ -71,13 +72,21 @@ class Listener:
 class ProbeSupervisor:
     """Keeps one probe running."""
 
-    def __init__(self, config: ProbeConfig, listener: Listener, clock: Clock, patience: Patience | None = None) -> None:
+    def __init__(
+        self,
+        config: ProbeConfig,
+        listener: Listener,
+        clock: Clock,
+        patience: Patience | None = None,
+        start: ProbeStart = child_probe,
+    ) -> None:
         self.starts = 0
         """Probes started so far; restarts are one less."""
         self._config = config
         self._listener = listener
         self._clock = clock
         self._patience = patience or Patience()
+        self._start = start
         self._generation = 1
         self._life: ProbeLife | None = None
         self._released_until_ns: int | None = None
@@ -150,7 +159,7 @@ class ProbeSupervisor:
         backoff = Backoff()
         while True:
             try:
-                life = await ProbeLife.begin(self._clock, self._hear)
+                life = await ProbeLife.begin(self._start, self._clock, self._hear)
             except SpawnError as error:
                 self._note_down(str(error))
                 await asyncio.sleep(backoff.after(0))
