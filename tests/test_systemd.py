@@ -72,9 +72,9 @@ def test_the_probes_unit_holds_the_rights_and_no_network(analysed: Path) -> None
     folder = analysed.parent
     text = PROBE_UNIT.read_text(encoding="utf-8")
     assert _exposure(text, folder) <= 2.8
-    done = subprocess.run(
-        ["systemd-analyze", "verify", folder / "gpufeed.service"], check=False, capture_output=True, text=True
-    )
+    unit = folder / PROBE_UNIT.name
+    unit.write_text(text.replace("/usr/bin/gpufeed", "/bin/true"), encoding="utf-8")
+    done = subprocess.run(["systemd-analyze", "verify", unit], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "CAP_SYSLOG" in text
     assert "IPAddressDeny=any" in text
