@@ -59,7 +59,7 @@ def test_the_unit_keeps_what_the_design_leans_on(key: str, value: str) -> None:
 
 def _exposure(text: str, folder: Path) -> float:
     """Out of 10, by systemd's own count; a directive that stands twice counts as systemd reads it."""
-    unit = folder / "gpufeed.service"
+    unit = folder / "scored.service"
     unit.write_text(text.replace("/usr/bin/gpufeed", "/bin/true"), encoding="utf-8")
     command = ["systemd-analyze", "security", "--offline=true", str(unit)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
