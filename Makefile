@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format accuracy accuracy-full clean
+.PHONY: help demo test lint format accuracy accuracy-full deb rpm pyz containers clean
 
 help:
 	@echo "make demo    a simulated node with 8 GPUs, metrics and page on http://127.0.0.1:9937"
 	@echo "make test    the whole test suite: no GPU, no root needed"
 	@echo "make lint    format, rules, types and import contracts, as CI checks them"
 	@echo "make format  write the format and the generated files"
+	@echo "make deb rpm pyz    packages for Python 3.11 to 3.14 into dist/ (ARCH=\"amd64 arm64\")"
+	@echo "make containers     try the package under a real systemd on Debian 12 and 13: root, minutes"
 	@echo "make accuracy       score where GPU time is said to have gone: minutes, all processors, goes on where it was"
 	@echo "make accuracy-full  the same with all seeds, inputs and periods: hours on two processors"
 
@@ -36,6 +38,13 @@ accuracy: $(VENV)/.installed
 
 accuracy-full: $(VENV)/.installed
 	$(BIN)/python -m bench.accuracy --plan full --judge $(ACCURACY)
+
+ARCH ?= amd64
+deb rpm pyz: $(VENV)/.installed-dev
+	$(BIN)/python packaging/packages.py $@ --arch $(ARCH)
+
+containers: $(VENV)/.installed-dev
+	GPUFEED_CONTAINERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/deploy $(TEST)
 
 clean:
 	rm -rf $(VENV) dist build .coverage .coverage.* htmlcov .mypy_cache .ruff_cache .pytest_cache .hypothesis
