@@ -53,7 +53,7 @@ def test_fourteen_eighteen_and_twenty_columns_are_read_alike() -> None:
 
 
 def test_a_slash_in_a_name_is_spelled_as_sysfs_does() -> None:
-    assert "cciss!c0d0" in [row.name for row in parse_diskstats(FOUR_KERNELS).rows]
+    assert "cciss/c0d0" in [row.name for row in parse_diskstats(FOUR_KERNELS).rows]
 
 
 @pytest.mark.parametrize("line", [b"8 1 sda1 1 2 3 4", b"nonsense", b"8 0 sda a b c d e f g h i j k", b"3 0 1 hda 1 2"])
@@ -69,13 +69,13 @@ def test_an_empty_file_has_no_disks() -> None:
 
 def test_whole_devices_count_once_by_their_names() -> None:
     leaves = leaf_disks(parse_diskstats(FOUR_KERNELS).rows)
-    assert [leaf.name for leaf in leaves] == ["sda", "nvme0n1", "vda", "cciss!c0d0"]
+    assert [leaf.name for leaf in leaves] == ["sda", "nvme0n1", "vda", "cciss/c0d0"]
 
 
 def test_whole_devices_count_once_by_what_sysfs_lists() -> None:
     whole = {"sda", "nvme0n1", "vda", "cciss!c0d0", "loop0", "dm-0", "md0", "zram0"}
     leaves = leaf_disks(parse_diskstats(FOUR_KERNELS).rows, whole, left_out={"vda"})
-    assert [leaf.name for leaf in leaves] == ["sda", "nvme0n1", "cciss!c0d0"]
+    assert [leaf.name for leaf in leaves] == ["sda", "nvme0n1", "cciss/c0d0"]
 
 
 def test_a_whole_device_named_like_a_partition_is_whole_where_sysfs_says_so() -> None:

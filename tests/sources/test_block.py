@@ -88,7 +88,7 @@ def test_a_disk_is_described_slowly(bench: HostBench) -> None:
     outcome = read(bench.only_reader(BlockSource()), "block.slow")
     first, second, _ = samples_of(outcome, StorageInfo)
     assert first.options == {"model": "ACME 3.84TB", "rotational": "0"}
-    assert (second.storage.target, second.source, second.options) == ("cciss!c0d0", "/dev/cciss/c0d0", {})
+    assert (second.storage.target, second.source, second.options) == ("cciss/c0d0", "/dev/cciss/c0d0", {})
 
 
 def test_a_line_that_makes_no_sense_is_named_and_the_rest_stands(bench: HostBench) -> None:

@@ -27,7 +27,7 @@ _PATH: Final = re.compile(r"(nvme\d+)c\d+(n\d+)")
 class DiskStats:
     """One line: work of a device since it was attached. Times are printed in 32 bits of milliseconds and wrap."""
 
-    name: str  # as sysfs spells it: cciss!c0d0
+    name: str  # as every tool spells it: cciss/c0d0
     reads: int  # field 1
     read_bytes: int  # field 3
     read_s: float  # field 4
@@ -37,6 +37,11 @@ class DiskStats:
     inflight: int  # field 9
     busy_s: float  # field 10
     queue_s: float  # field 11: time weighted by the number of requests
+
+    @property
+    def directory(self) -> str:
+        """As sysfs, where a name may hold no slash, spells it: cciss!c0d0."""
+        return self.name.replace("/", "!")
 
 
 def parse_diskstats(data: bytes) -> Parsed[DiskStats]:
@@ -53,12 +58,12 @@ def leaf_disks(
     (dm, md, and what the caller knows to be `left_out`), not memory or optical drives. Paths of an NVMe multipath head
     count as the head.
     """
-    rows = [disk for disk in disks if not _is_no_device(disk) and disk.name not in left_out]
+    rows = [disk for disk in disks if not _is_no_device(disk) and disk.directory not in left_out]
     names = {disk.name for disk in rows}
     leaves: dict[str, list[DiskStats]] = {}
     for disk in rows:
         path = _PATH.fullmatch(disk.name)
-        is_whole = disk.name in whole or not _is_partition(disk.name, names)
+        is_whole = disk.directory in whole or not _is_partition(disk.name, names)
         if path or is_whole:
             leaves.setdefault("".join(path.groups()) if path else disk.name, []).append(disk)
     return tuple(_one(name, rows) for name, rows in leaves.items())
@@ -68,7 +73,7 @@ def _parse_line(line: bytes) -> DiskStats:
     words = line.split()
     if len(words) <= _NAME_COLUMN:
         raise ParseError("major, minor, name and counts", line.strip(), "diskstats")
-    name = clean_text(words[_NAME_COLUMN].replace(b"/", b"!"))
+    name = clean_text(words[_NAME_COLUMN])
     value = counts(words[_NAME_COLUMN + 1 :], _VALUES, f"diskstats {name}")
     if max(value[2], value[6]) * SECTOR_BYTES > MAX_COUNT:
         raise ParseError("sectors that a device can have moved", line.strip(), f"diskstats {name}")

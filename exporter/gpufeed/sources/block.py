@@ -103,12 +103,12 @@ class BlockReader:
 
     def _info(self, disk: DiskStats) -> StorageInfo:
         facts = {
-            "model": self._text(disk.name, "device/model"),
-            "rotational": self._text(disk.name, "queue/rotational"),
+            "model": self._text(disk.directory, "device/model"),
+            "rotational": self._text(disk.directory, "queue/rotational"),
         }
         return StorageInfo(
             storage=StorageKey("block", disk.name),
-            source=f"/dev/{disk.name.replace('!', '/')}",
+            source=f"/dev/{disk.name}",
             options={key: value for key, value in facts.items() if value},
         )
 

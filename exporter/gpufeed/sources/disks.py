@@ -11,9 +11,9 @@ _DEPTH: Final = 4
 
 
 def disks_below(sys: Tree, device: str) -> frozenset[str]:
-    """Names in /sys/block of the disks below `device` (major:minor); none where it is no block device."""
+    """Names of the disks below `device` (major:minor) as diskstats has them; none where it is no block device."""
     try:
-        return _below(sys, _disk_at(sys, f"dev/block/{device}"), 0)
+        return frozenset(name.replace("!", "/") for name in _below(sys, _disk_at(sys, f"dev/block/{device}"), 0))
     except SourceError:
         return frozenset()
 
