@@ -14,8 +14,13 @@ OURS = tuple(sorted(path.stem for path in CAPTURES.glob("*.tree")))
 
 def unpack(name: str, root: Path) -> Path:
     """Write the files of a tree below `root`, beside what is there."""
+    return write((CAPTURES / f"{name}.tree").read_text(encoding="utf-8"), root)
+
+
+def write(text: str, root: Path) -> Path:
+    """The same with the text of a tree."""
     folder = file = root
-    for line in (CAPTURES / f"{name}.tree").read_text(encoding="utf-8").splitlines():
+    for line in text.splitlines():
         if line.startswith("|"):
             with file.open("a", encoding="utf-8") as open_file:
                 open_file.write(f"{line[1:]}\n")

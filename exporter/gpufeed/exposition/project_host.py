@@ -25,7 +25,7 @@ def families(state: NodeState) -> Iterator[Family]:
     cpus = [held.sample for held in state.latest(HostCpu).values()]
     yield Family(
         host.HOST_CPU_SECONDS_TOTAL,
-        [((mode,), spent_s) for cpu in cpus for mode, spent_s in cpu.seconds.items()],
+        [((mode,), spent_s) for mode, spent_s in (state.cpu_s if cpus else {}).items()],
     )
     memory = [((), held.sample) for held in state.latest(HostMemory).values()]
     yield family(host.HOST_MEMORY_TOTAL_BYTES, memory, lambda sample: sample.total_bytes)

@@ -224,6 +224,7 @@ class NodeState:
     ib_flaps: Mapping[IbPortKey, int] = field(default_factory=_nothing)
     probe: ProbeRecord = ProbeRecord()
     ownership: Ownership = field(default_factory=Ownership)
+    cpu_s: Mapping[str, float] = field(default_factory=_nothing)  # of the node, by mode; never falls
 
     def latest(self, kind: type[S]) -> Mapping[Hashable, Held[S]]:
         """Every fresh sample of a kind, by its subject."""
