@@ -20,6 +20,7 @@ from gpufeed.exposition.negotiate import Format
 from gpufeed.exposition.project import families
 from gpufeed.exposition.server_facts import ServerFacts
 from gpufeed.model.desired import ProbeConfig
+from gpufeed.model.frame import InputStatus
 from gpufeed.probe.inline import InlineProbe
 from gpufeed.simulate.clock import SteppedClock
 from gpufeed.simulate.stepped import SteppedNode
@@ -51,7 +52,10 @@ def paths_of(root: Path) -> Paths:
 
 def page_of(root: Path, runtime: Path) -> str:
     """What a scrape of the node gives. No read may end in an exception that nobody expected."""
-    return _page(probe_config(Config(paths=paths_of(root)), str(runtime), None), HOST, SteppedClock(), 1)
+    scraped = Scraped(probe_config(Config(paths=paths_of(root)), str(runtime), None))
+    text = scraped.text()
+    scraped.close()
+    return text
 
 
 def page_of_job(root: Path, runtime: Path, pid: int) -> str:
@@ -63,19 +67,40 @@ def page_of_job(root: Path, runtime: Path, pid: int) -> str:
         simulated.set_counts(0, processes=1, pid0=pid)
         config = probe_config(Config(paths=paths_of(root)), str(runtime / "run"), None)
         config = msgspec.structs.replace(config, simulated=simulated.config().simulated)
-        return _page(config, BUILTIN, clock, 25)
+        scraped = Scraped(config, BUILTIN, clock)
+        text = scraped.text(25)
+        scraped.close()
+        return text
 
 
-def _page(config: ProbeConfig, sources: tuple[Source, ...], clock: SteppedClock, ticks: int) -> str:
-    node = initial(Settings(), read_frame_time(clock))
-    probe = InlineProbe(config, sources, clock)
-    for _ in range(ticks):
-        node = step(node, probe.tick())
-        clock.advance(NS_PER_S)
-    probe.close()
-    assert [log.text for log in probe.logs() if "Traceback" in log.text] == []
-    encoder = Encoder(profile="full", drop=(), max_series=100_000)
-    return encoder.encode(families(node.state, ServerFacts())).page(Format.TEXT).decode()
+class Scraped:
+    """A node whose files may change between one scrape and the next."""
+
+    def __init__(
+        self, config: ProbeConfig, sources: tuple[Source, ...] = HOST, clock: SteppedClock | None = None
+    ) -> None:
+        self._clock = clock or SteppedClock()
+        self._node = initial(Settings(), read_frame_time(self._clock))
+        self._probe = InlineProbe(config, sources, self._clock)
+
+    def text(self, ticks: int = 1) -> str:
+        """The page after so many seconds. No read may end in an exception that nobody expected."""
+        for _ in range(ticks):
+            self._node = step(self._node, self._probe.tick())
+            self._clock.advance(NS_PER_S)
+        assert [log.text for log in self._probe.logs() if "Traceback" in log.text] == []
+        encoder = Encoder(profile="full", drop=(), max_series=100_000)
+        return encoder.encode(families(self._node.state, ServerFacts())).page(Format.TEXT).decode()
+
+    def series(self, ticks: int = 1) -> Series:
+        return series_of(self.text(ticks))
+
+    def inputs(self) -> dict[tuple[str, str], InputStatus]:
+        """What the sources say of what they read."""
+        return dict(self._node.state.inputs)
+
+    def close(self) -> None:
+        self._probe.close()
 
 
 def once(root: Path, form: str = "text") -> str:
