@@ -3,6 +3,7 @@
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ class _Command:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command named by the arguments; the return value is the exit code."""
+    if sys.stdout is None:  # `gpufeed once >&-`: else whatever is opened next is descriptor 1, and written to
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 for the life of the process
     given = sys.argv[1:] if argv is None else argv
     parser = _parser(frozenset(given))
     arguments = parser.parse_args(given)

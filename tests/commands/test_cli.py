@@ -103,3 +103,9 @@ def test_once_as_json_has_every_row_with_its_labels() -> None:
     assert families["gpufeed_build_info"]["rows"][0]["labels"]["simulated"] == "false"
     assert families["gpufeed_storage_read_bytes_total"]["type"] == "counter"
     assert "nvml is absent" in done.stderr or "gpufeed_gpu_info" in families
+
+
+def test_a_closed_standard_output_is_no_traceback() -> None:
+    command = f"{sys.executable} -m gpufeed metrics >&-"
+    done = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
