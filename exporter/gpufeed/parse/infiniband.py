@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gpufeed.errors import ParseError
-from gpufeed.parse.number import MAX_COUNT, parse_count, parse_integer
+from gpufeed.parse.number import MAX_COUNT, parse_count
 from gpufeed.units import IB_WORD_BYTES
 
 _BITS_PER_BYTE: Final = 8
@@ -102,7 +102,7 @@ def parse_node_guid(data: bytes, where: str = "") -> str | None:
 
 def parse_lid(data: bytes, where: str = "") -> int | None:
     """A local identifier; None where no subnet manager has given one (0 or 0xffff). Raises ParseError."""
-    value = parse_integer(data, where)
+    value = parse_count(data, where)
     return None if value in _NO_LID else value
 
 

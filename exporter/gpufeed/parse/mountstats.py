@@ -202,9 +202,12 @@ def _transport(data: bytes) -> NfsTransport | None:
     """None for a protocol or a layout we do not know: a transport says nothing that the mount stands on."""
     protocol, *words = data.split() or [b""]
     sends = _PLACE_OF_SENDS.get(protocol)
-    if sends is None or not all(map(bytes.isdigit, words[sends : sends + 5])) or len(words) < sends + 5:
+    if sends is None:
         return None
-    value = tuple(map(int, words[sends : sends + 5]))
+    try:
+        value = counts(words[sends : sends + 5], 5, "xprt")
+    except ParseError:
+        return None
     return NfsTransport(
         protocol=protocol.decode(),
         sends=value[0],
