@@ -12,6 +12,7 @@ help:
 	@echo "make format  write the format and the generated files"
 	@echo "make deb rpm pyz    packages for Python 3.11 to 3.14 into dist/ (ARCH=\"amd64 arm64\")"
 	@echo "make containers     try the package under a real systemd on Debian 12 and 13: root, minutes"
+	@echo "make fuzz    bend what is read from a node, ten minutes long, and hold it to what is promised under trouble"
 	@echo "make accuracy       score where GPU time is said to have gone: minutes, all processors, goes on where it was"
 	@echo "make accuracy-full  the same with all seeds, inputs and periods: hours on two processors"
 
@@ -32,6 +33,9 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/gpufeed metrics --format markdown > exporter/METRICS.md
 	$(BIN)/gpufeed rules > rules/node.yml
+
+fuzz: $(VENV)/.installed-test
+	cd tests && ../$(BIN)/python -m fuzz $(FUZZ)
 
 accuracy: $(VENV)/.installed
 	$(BIN)/python -m bench.accuracy --plan ci --judge $(ACCURACY)
