@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`gpufeed run` and `once` on this machine, with its real disks and pressure, and with drivers of all kinds."""
 
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from running import Starter, poll
 
 DRIVER = Path(__file__).with_name("one_gpu_driver.c")
 SECTOR_BYTES = 512
+SLACK = 1e-9  # of a decimal fraction
+Counts = dict[str, dict[str, float]]
 
 
 def once(*flags: str) -> str:
@@ -22,9 +26,47 @@ def once(*flags: str) -> str:
     return done.stdout
 
 
-def sectors_read() -> dict[str, int]:
+def disks() -> Counts:
+    """By disk: bytes and calls of the whole line."""
     lines = Path("/proc/diskstats").read_text(encoding="ascii").splitlines()
-    return {fields[2]: int(fields[5]) for fields in map(str.split, lines)}
+    return {
+        fields[2]: {
+            "gpufeed_storage_reads_total": int(fields[3]),
+            "gpufeed_storage_read_bytes_total": int(fields[5]) * SECTOR_BYTES,
+            "gpufeed_storage_read_seconds_total": int(fields[6]) / 1000,
+            "gpufeed_storage_writes_total": int(fields[7]),
+            "gpufeed_storage_write_bytes_total": int(fields[9]) * SECTOR_BYTES,
+            "gpufeed_storage_write_seconds_total": int(fields[10]) / 1000,
+            "gpufeed_storage_busy_seconds_total": int(fields[12]) / 1000,
+            "gpufeed_storage_queue_seconds_total": int(fields[13]) / 1000,
+        }
+        for fields in map(str.split, lines)
+    }
+
+
+def pressure() -> Counts:
+    """By resource. `full` of the processors says nothing of a whole node, and is not shown."""
+    names = {"some": "gpufeed_pressure_waiting_seconds_total", "full": "gpufeed_pressure_stalled_seconds_total"}
+    found: Counts = {}
+    for file in sorted(Path("/proc/pressure").glob("*")):
+        totals = re.findall(r"^(some|full) .*total=(\d+)", file.read_text(encoding="ascii"), re.MULTILINE)
+        shown = {kind: int(total) / 1e6 for kind, total in totals if (file.name, kind) != ("cpu", "full")}
+        found[file.name] = {names[kind]: total for kind, total in shown.items()}
+    return found
+
+
+def interfaces() -> Counts:
+    """By interface with hardware behind it."""
+    files = {
+        "gpufeed_net_receive_bytes_total": "statistics/rx_bytes",
+        "gpufeed_net_transmit_bytes_total": "statistics/tx_bytes",
+        "gpufeed_net_carrier_changes_total": "carrier_changes",
+    }
+    return {
+        path.name: {name: int((path / file).read_text(encoding="ascii")) for name, file in files.items()}
+        for path in sorted(Path("/sys/class/net").iterdir())
+        if (path / "device").exists()
+    }
 
 
 @pytest.fixture
@@ -38,19 +80,27 @@ def compiled_driver(tmp_path: Path) -> Path:
     return library
 
 
-def test_each_disk_has_read_between_what_the_kernel_said_before_and_after() -> None:
-    before = sectors_read()
+def test_each_disk_pressure_and_interface_has_counted_between_what_the_kernel_said_before_and_after() -> None:
+    """Disks that are parts or made of others are not shown; what is shown has all of its counters."""
+    looks: dict[str, Callable[[], Counts]] = {"target": disks, "resource": pressure, "device": interfaces}
+    before = {label: look() for label, look in looks.items()}
     text = once("--format", "text")
-    after = sectors_read()
-    read = {
-        sample.labels["target"]: sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if sample.name == "gpufeed_storage_read_bytes_total" and sample.labels["kind"] == "block"
-    }
-    assert read
-    for disk, read_bytes in read.items():
-        assert before[disk] * SECTOR_BYTES <= read_bytes <= after[disk] * SECTOR_BYTES
+    after = {label: look() for label, look in looks.items()}
+    shown: dict[str, Counts] = {label: {} for label in looks}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            for label, seen in shown.items():
+                thing = sample.labels.get(label, "")
+                if sample.name in before[label].get(thing, {}):
+                    seen.setdefault(thing, {})[sample.name] = sample.value
+    assert shown["target"]
+    for label in ("resource", "device"):
+        assert shown[label].keys() == {thing for thing, counts in before[label].items() if counts}
+    for label, things in shown.items():
+        for thing, counts in things.items():
+            assert counts.keys() == before[label][thing].keys()
+            for name, value in counts.items():
+                assert before[label][thing][name] - SLACK <= value <= after[label][thing][name] + SLACK, (thing, name)
 
 
 def test_promtool_finds_nothing_to_say_about_the_metrics() -> None:

@@ -507,4 +507,5 @@ def node(*, gpus: int = 8, ports: int = 8, mounts: int = 20, disks: int = 40) ->
             frames=4_000,
         ),
         ownership=ownership(gpus, ports, mounts),
+        cpu_s=next(sample.seconds for sample in samples if isinstance(sample, HostCpu)),
     )
