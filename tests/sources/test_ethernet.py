@@ -15,8 +15,8 @@ from gpufeed.clock import SystemClock
 from gpufeed.model.desired import CollectorOptions, ProbeConfig
 from gpufeed.model.ids import LaneId
 from gpufeed.model.network import NetCounters, NetEvents, NetInterface
-from gpufeed.sources.contract import Board, Desk, NoSpec, Outcome, Reader
-from gpufeed.sources.ethernet import EthernetSource, open_driver_statistics, open_net
+from gpufeed.sources.contract import Board, Desk, Outcome, Reader
+from gpufeed.sources.ethernet import EthernetSource, NetSpec, open_driver_statistics, open_net
 from gpufeed.sources.interfaces import MAX_INTERFACES
 from gpufeed.units import NS_PER_MS, NS_PER_S
 from host_bench import HostBench, failing, open_files, read, samples_of, statuses
@@ -259,6 +259,20 @@ def test_bytes_are_read_once_a_second_at_most(bench: HostBench) -> None:
     assert [plan.lane, driver.lane] == ["net", "ethtool"]
 
 
+def test_interfaces_are_left_out_before_any_of_their_files_is_read(
+    bench: HostBench, drivers: Callable[[], Reader]
+) -> None:
+    for name in ("eth0", "eth1", "ib0"):
+        interface(bench, name)
+        bench.write(f"ethtool/{name}/statistics", "NIC statistics:\n     rx_discards_phy: 9\n")
+    bench.write(f"{FUNCTION}/net/eth1/operstate", "garbage\n")
+    bench.options["ethernet"] = CollectorOptions(include="^eth", exclude="1$")
+    outcome = read(net(bench), "ethernet.slow")
+    assert [sample.device for sample in samples_of(outcome, NetInterface)] == ["eth0"]
+    assert outcome.failures == ()
+    assert [sample.device for sample in samples_of(read(drivers(), "ethernet.slow"), NetEvents)] == ["eth0"]
+
+
 def test_a_collector_switched_off_has_no_lane(bench: HostBench) -> None:
     bench.options["ethernet"] = CollectorOptions(enabled=False)
     assert EthernetSource().plan(bench.config) == ()
@@ -446,7 +460,7 @@ def test_each_interface_of_this_machine_has_moved_between_before_and_after(tmp_p
 
     listed = [path.name for path in Path("/sys/class/net").iterdir() if (path / "device").is_symlink()]
     before = {device: moved(device) for device in listed}
-    outcome = read(open_net(NoSpec(), real_desk(tmp_path)), "ethernet.fast")
+    outcome = read(open_net(NetSpec(), real_desk(tmp_path)), "ethernet.fast")
     for sample in samples_of(outcome, NetCounters):
         assert sample.receive_bytes is not None
         assert before[sample.device] <= sample.receive_bytes <= moved(sample.device)
@@ -454,7 +468,7 @@ def test_each_interface_of_this_machine_has_moved_between_before_and_after(tmp_p
 
 def test_drivers_of_this_machine_answer_or_say_that_they_do_not(tmp_path: Path) -> None:
     before = open_files()
-    reader = open_driver_statistics(NoSpec(), real_desk(tmp_path))
+    reader = open_driver_statistics(NetSpec(), real_desk(tmp_path))
     outcome = read(reader, "ethernet.slow")
     reader.close()
     assert outcome.failures == ()

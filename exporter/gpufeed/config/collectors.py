@@ -31,6 +31,14 @@ class InfinibandCollector(Struct, frozen=True, kw_only=True):
     expected_rate_gbps: Annotated[float | None, key("Gbit/s every port must run at.", gt=0)] = None
 
 
+class EthernetCollector(Struct, frozen=True, kw_only=True):
+    """Network interfaces."""
+
+    enabled: Annotated[bool, key("Read it.")] = True
+    include: Annotated[Regex, key("Interfaces to read.")] = ".*"
+    exclude: Annotated[Regex, key("Interfaces to leave out; empty: none.")] = ""
+
+
 class BlockCollector(Struct, frozen=True, kw_only=True):
     """Local disks."""
 
@@ -67,7 +75,7 @@ class Collectors(Struct, frozen=True, kw_only=True):
     gpm: Annotated[Collector, _switch("Hardware utilization of GPUs (GPM)")] = Collector()
     xid: Annotated[Collector, _switch("XID errors")] = Collector()
     infiniband: Annotated[InfinibandCollector, _switch("InfiniBand and RoCE")] = InfinibandCollector()
-    ethernet: Annotated[Collector, _switch("Ethernet")] = Collector()
+    ethernet: Annotated[EthernetCollector, _switch("Ethernet")] = EthernetCollector()
     block: Annotated[BlockCollector, _switch("Local disks")] = BlockCollector()
     nfs: Annotated[NfsCollector, _switch("NFS")] = NfsCollector()
     lustre: Annotated[Collector, _switch("Lustre")] = Collector()

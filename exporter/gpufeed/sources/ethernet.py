@@ -7,6 +7,8 @@ Statistics of a driver are asked for under a lock that reconfiguring the network
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from msgspec import Struct
+
 from gpufeed.errors import ParseError, SourceError
 from gpufeed.model.desired import ProbeConfig
 from gpufeed.model.frame import InputStatus
@@ -15,11 +17,12 @@ from gpufeed.model.network import NetCounters, NetEvents, NetInterface
 from gpufeed.parse.ethernet import parse_operstate, parse_speed
 from gpufeed.parse.ethtool import sort_statistics
 from gpufeed.parse.number import parse_count
-from gpufeed.sources.contract import Desk, Group, LanePlan, NoSpec, Outcome
+from gpufeed.sources.contract import Desk, Group, LanePlan, Outcome
 from gpufeed.sources.ethtool import DriverStatisticsReader
 from gpufeed.sources.files import Tree
 from gpufeed.sources.gathering import Gathering, Statuses, state_of
 from gpufeed.sources.interfaces import CLASS, bond_of, driver_of, numa_node_of, pci_bus_id_of, physical_interfaces
+from gpufeed.sources.selection import Selection
 from gpufeed.units import NS_PER_S
 
 V = TypeVar("V")
@@ -33,6 +36,12 @@ ERRORS: Final = ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped", "rx_misse
 """Files of statistics/ none of which is a part of another."""
 
 
+class NetSpec(Struct, frozen=True):
+    """Which interfaces."""
+
+    selection: Selection = Selection()
+
+
 class EthernetSource:
     """Plans the lanes `net` and `ethtool`."""
 
@@ -40,30 +49,33 @@ class EthernetSource:
 
     def plan(self, config: ProbeConfig) -> tuple[LanePlan, ...]:
         """Two lanes, or none where the collector is off."""
-        if not config.options("ethernet").enabled:
+        options = config.options("ethernet")
+        if not options.enabled:
             return ()
+        spec = NetSpec(Selection(options.include, options.exclude))
         fast = Group(name=FAST, collector="ethernet", period_ns=max(config.period_ns(FAST), FAST_AT_LEAST_NS))
         slow = Group(name=SLOW, collector="ethernet", period_ns=config.period_ns(SLOW))
         return (
-            LanePlan(lane=LaneId("net"), groups=(slow, fast), open=open_net),
-            LanePlan(lane=LaneId("ethtool"), groups=(slow,), open=open_driver_statistics),
+            LanePlan(lane=LaneId("net"), groups=(slow, fast), open=open_net, spec=spec),
+            LanePlan(lane=LaneId("ethtool"), groups=(slow,), open=open_driver_statistics, spec=spec),
         )
 
 
-def open_net(_spec: NoSpec, desk: Desk) -> "NetReader":
+def open_net(spec: NetSpec, desk: Desk) -> "NetReader":
     """A reader of the configured sysfs."""
-    return NetReader(desk)
+    return NetReader(spec, desk)
 
 
-def open_driver_statistics(_spec: NoSpec, desk: Desk) -> "DriverReader":
+def open_driver_statistics(spec: NetSpec, desk: Desk) -> "DriverReader":
     """A reader of what drivers count."""
-    return DriverReader(desk)
+    return DriverReader(spec, desk)
 
 
 class NetReader:
     """Reads bytes fast; looks slowly which interfaces there are, and how they are."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, spec: NetSpec, desk: Desk) -> None:
+        self._selection = spec.selection
         self._tree = Tree(desk.config.sysfs, desk)
         self._statuses = Statuses()
         self._interfaces: tuple[str, ...] | None = None
@@ -82,13 +94,13 @@ class NetReader:
 
     def _list(self, gathering: Gathering) -> None:
         try:
-            self._interfaces = physical_interfaces(self._tree)
+            self._interfaces = physical_interfaces(self._tree, self._selection)
         except SourceError as error:
             self._interfaces = None
             gathering.say(InputStatus("ethernet", "", state_of(error), str(error)))
             gathering.fail(CLASS, error)
             return
-        reason = "" if self._interfaces else "no network interface with hardware behind it"
+        reason = "" if self._interfaces else "no network interface with hardware behind it is wanted or there"
         gathering.say(InputStatus("ethernet", "", "absent" if reason else "available", reason))
 
     def _counters(self, name: str, gathering: Gathering) -> NetCounters:
@@ -128,7 +140,8 @@ class NetReader:
 class DriverReader:
     """Asks each driver for its statistics, and keeps those on the list."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, spec: NetSpec, desk: Desk) -> None:
+        self._selection = spec.selection
         self._tree = Tree(desk.config.sysfs, desk)
         self._drivers = DriverStatisticsReader(desk)
         self._statuses = Statuses()
@@ -137,7 +150,7 @@ class DriverReader:
         """A NetEvents per interface whose driver counts something on the list, ordered by name."""
         gathering = Gathering(self._statuses)
         try:
-            interfaces = physical_interfaces(self._tree)
+            interfaces = physical_interfaces(self._tree, self._selection)
         except SourceError as error:
             gathering.fail(CLASS, error)
             return gathering.outcome()

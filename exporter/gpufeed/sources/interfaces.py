@@ -9,14 +9,15 @@ from gpufeed.parse.number import parse_count
 from gpufeed.parse.pci import is_pci_function
 from gpufeed.parse.text import clean_text
 from gpufeed.sources.files import Tree
+from gpufeed.sources.selection import Selection
 
 CLASS: Final = "class/net"
 MAX_INTERFACES: Final = 64
 """A node has a dozen. Where virtual functions look like hardware there may be thousands."""
 
 
-def physical_interfaces(tree: Tree) -> tuple[str, ...]:
-    """Interfaces with a device behind them, virtual functions of cards of this node left out, ordered by name.
+def physical_interfaces(tree: Tree, selection: Selection) -> tuple[str, ...]:
+    """Wanted interfaces with a device behind them, virtual functions of cards here left out, ordered by name.
 
     Raises SourceError, but not where there is no interface at all.
     """
@@ -24,7 +25,7 @@ def physical_interfaces(tree: Tree) -> tuple[str, ...]:
         names = tree.names(CLASS)
     except Absent:
         return ()
-    return tuple(name for name in names if _is_physical(tree, name))[:MAX_INTERFACES]
+    return tuple(name for name in names if selection.takes(name) and _is_physical(tree, name))[:MAX_INTERFACES]
 
 
 def bond_of(tree: Tree, interface: str) -> str | None:
