@@ -78,6 +78,7 @@ def _config_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _demo_flags(parser: argparse.ArgumentParser) -> None:
+    from gpufeed.simulate.layout import LAYOUTS  # noqa: PLC0415 likewise
     from gpufeed.simulate.scenarios import SCENARIOS  # noqa: PLC0415 only this command tells stories
 
     _config_flags(parser)
@@ -85,6 +86,7 @@ def _demo_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scenario", default="healthy", help=f"The story the simulated node tells. {stories}")
     parser.add_argument("--gpus", type=int, default=8, help="GPUs of the simulated node, 1 to 16.")
     parser.add_argument("--model", default="h100", help="Their model.")
+    parser.add_argument("--layout", default="slurm", help=f"How it is built and run: {', '.join(LAYOUTS)}.")
 
 
 def _probe_flags(parser: argparse.ArgumentParser) -> None:

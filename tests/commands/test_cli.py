@@ -79,6 +79,7 @@ def test_the_reference_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (["--scenario=nothing"], "--scenario nothing: there are healthy"),
         (["--gpus=0"], "--gpus 0: expected 1 to 16"),
         (["--model=voodoo"], "--model voodoo: there are"),
+        (["--layout=cloud"], "--layout cloud: there are slurm"),
     ],
 )
 def test_demo_says_which_nodes_there_are(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

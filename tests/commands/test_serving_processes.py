@@ -121,6 +121,13 @@ def test_demo_is_marked_and_serves_page_status_and_metrics(starter: Starter) -> 
     assert daemon.stop() == 0
 
 
+def test_demo_is_built_and_run_as_its_layout_says(starter: Starter) -> None:
+    daemon = starter.gpufeed("demo", "--gpus=1", "--layout=kubernetes")
+    owner = poll(lambda: daemon.values("gpufeed_gpu_job_info"), 20, "whose the GPU is")
+    assert ("scheduler", "kubernetes") in next(iter(owner))
+    assert daemon.stop() == 0
+
+
 def test_demo_leaves_no_process_and_no_folder(starter: Starter) -> None:
     daemon = starter.gpufeed("demo", "--gpus=1")
     children = Path(f"/proc/{daemon.popen.pid}/task/{daemon.popen.pid}/children").read_text(encoding="ascii").split()

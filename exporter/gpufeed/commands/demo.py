@@ -22,6 +22,7 @@ from gpufeed.daemon.start import Simulation
 from gpufeed.errors import ConfigError
 from gpufeed.model.desired import ProbeConfig, SimulatedNode
 from gpufeed.simulate.hardware import MAX_GPUS, MODELS
+from gpufeed.simulate.layout import LAYOUTS
 from gpufeed.simulate.scenarios import SCENARIOS
 from gpufeed.wire.spawn import Child, spawn_python
 
@@ -67,6 +68,8 @@ def _check(arguments: argparse.Namespace) -> None:
     problems = []
     if arguments.scenario not in SCENARIOS:
         problems.append(f"--scenario {arguments.scenario}: there are {', '.join(SCENARIOS)}")
+    if arguments.layout not in LAYOUTS:
+        problems.append(f"--layout {arguments.layout}: there are {', '.join(LAYOUTS)}")
     if arguments.model not in MODELS:
         problems.append(f"--model {arguments.model}: there are {', '.join(MODELS)}")
     if not 1 <= arguments.gpus <= MAX_GPUS:
@@ -93,6 +96,7 @@ def _living_node(arguments: argparse.Namespace, root: Path) -> Iterator[Child]:
     truth = _truth_path(root)
     options = ["--root", str(root), "--truth", str(truth), "--lifeline", str(theirs)]
     options += ["--scenario", arguments.scenario, "--model", arguments.model, "--gpus", str(arguments.gpus)]
+    options += ["--layout", arguments.layout]
     try:
         child = spawn_python(_TRUTH_MODULE, options, [theirs])
     finally:
