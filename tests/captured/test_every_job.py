@@ -62,10 +62,11 @@ def test_a_page_says_for_whom_a_captured_process_works(path: Path, tmp_path: Pat
 def files_of_a_job(tmp_path: Path, folder: str, io: str) -> Path:
     root = tmp_path / "node"
     proc = root / "proc" / folder
-    proc.mkdir(parents=True)
+    task = proc / "task" / folder
+    task.mkdir(parents=True)
     (proc / "cgroup").write_text("0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n", encoding="ascii")
     (proc / "io").write_text(io, encoding="ascii")
-    (proc / "status").write_text(
+    (task / "status").write_text(
         "Name:\tpython\nUid:\t5\t5\t5\t5\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n", "ascii"
     )
     return root

@@ -93,7 +93,7 @@ def test_45_a_pod_is_found_whatever_its_uid_is_spelled_with(tmp_path: Path, cgro
 
 
 def test_46_reads_of_others_processes_are_absent_and_not_zero(tmp_path: Path) -> None:
-    status = "status =\n|Uid:\t5\t5\t5\t5\n|voluntary_ctxt_switches:\t3\n|nonvoluntary_ctxt_switches:\t4\n"
+    status = "task/77/status =\n|Uid:\t5\t5\t5\t5\n|voluntary_ctxt_switches:\t3\n|nonvoluntary_ctxt_switches:\t4\n"
     series = job_series(tmp_path, "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0", also=f"{status}io !\n")
     assert [key for key in series if key[0] == "gpufeed_job_read_call_bytes_total"] == []
     assert [value for (name, _), value in series.items() if name == "gpufeed_job_context_switches_total"] == [3, 4]

@@ -3,6 +3,7 @@
 
 import errno
 import os
+import shutil
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from gpufeed.model.jobs import JobUsage
 from gpufeed.sources.contract import Reader
 from gpufeed.sources.job_usage import MAX_CGROUPS, MAX_PROCESSES, JobUsageSource
 from gpufeed.sources.running_sum import RunningSum
+from gpufeed.sources.switches import MAX_THREADS
 from host_bench import HostBench, read, samples_of, statuses
 
 STEP = "/system.slice/slurmstepd.scope/job_7/step_0"
@@ -27,7 +29,7 @@ def process(
 ) -> None:
     bench.write(f"proc/{pid}/cgroup", cgroup if ":" in cgroup else f"0::{cgroup}\n")
     bench.write(
-        f"proc/{pid}/status",
+        f"proc/{pid}/task/{pid}/status",
         f"Name:\tx\nvoluntary_ctxt_switches:\t{switches[0]}\nnonvoluntary_ctxt_switches:\t{switches[1]}\n",
     )
     bench.write(f"proc/{pid}/io", f"rchar: {reads}\nread_bytes: {reads // 2}\ncancelled_write_bytes: -4\n")
@@ -230,12 +232,55 @@ def test_a_file_that_makes_no_sense_is_named_and_the_rest_stands(bench: HostBenc
 
 def test_an_io_file_that_is_broken_says_so(bench: HostBench) -> None:
     process(bench, 10)
-    bench.write("proc/11/cgroup", f"0::{TASK}\n")  # without a status: it ended
+    bench.write("proc/11/cgroup", f"0::{TASK}\n")  # without a thread: it ended
     (bench.root / "proc/10/io").unlink()
     bench.refuse("proc/10/io")
     hold(bench, 10, 11)
     status = statuses(read(opened(bench), "jobs.slow"))["job_reads", ""]
     assert (status.state, status.fix) == ("broken", "")
+
+
+def thread(bench: HostBench, pid: int, number: int, voluntary: int) -> None:
+    text = f"Name:\tx\nvoluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t1\n"
+    bench.write(f"proc/{pid}/task/{number}/status", text)
+
+
+def test_switches_are_those_of_all_threads_and_stay_when_one_ends(bench: HostBench) -> None:
+    process(bench, 10, switches=(5, 1))
+    thread(bench, 10, 15, 70)
+    thread(bench, 10, 16, 900)
+    hold(bench, 10)
+    reader = opened(bench)
+    assert usage(reader).voluntary_switches == 975
+    shutil.rmtree(bench.root / "proc/10/task/16")
+    thread(bench, 10, 15, 71)
+    found = usage(reader)
+    assert (found.voluntary_switches, found.involuntary_switches) == (976, 3)
+
+
+def test_more_threads_than_are_worth_the_time_take_turns_and_nothing_is_said_before_each_had_one(
+    bench: HostBench,
+) -> None:
+    process(bench, 10, switches=(1, 0))
+    for number in range(1000, 1000 + MAX_THREADS):
+        thread(bench, 10, number, 10)
+    hold(bench, 10)
+    reader = opened(bench)
+    assert usage(reader).voluntary_switches is None
+    assert usage(reader).voluntary_switches == 1 + 10 * MAX_THREADS
+    for number in range(1000, 1000 + MAX_THREADS):
+        thread(bench, 10, number, 11)
+    first = usage(reader).voluntary_switches
+    assert first is not None
+    assert 1 + 10 * MAX_THREADS < first < 1 + 11 * MAX_THREADS + 1
+    assert usage(reader).voluntary_switches == 1 + 11 * MAX_THREADS
+
+
+def test_a_thread_that_cannot_be_read_is_waited_for_no_longer_than_its_turn(bench: HostBench) -> None:
+    process(bench, 10, switches=(5, 1))
+    bench.write("proc/10/task/11/status", "garbage")
+    hold(bench, 10)
+    assert usage(opened(bench)).voluntary_switches == 5
 
 
 def test_counts_that_add_up_to_more_than_fits_stay_at_what_fits(bench: HostBench) -> None:

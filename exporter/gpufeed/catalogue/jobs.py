@@ -116,10 +116,10 @@ JOB_CONTEXT_SWITCHES_TOTAL = _job(
     name="gpufeed_job_context_switches_total",
     type="counter",
     unit="count",
-    help="Times the first threads of the job's processes left their processor. voluntary: they waited for something; "
-    "involuntary: others wanted it.",
+    help="Times threads of the job left their processor, as far as each was read last. voluntary: they waited for "
+    "something; involuntary: others wanted it.",
     labels=(*JOB_LABELS, "kind"),
-    source="/proc/PID/status",
+    source="/proc/PID/task/TID/status",
 )
 
 JOB_THREADS = _job(

@@ -22,7 +22,6 @@ from gpufeed.parse.cgroup_job import CgroupJob, job_of
 from gpufeed.parse.number import MAX_COUNT
 from gpufeed.parse.pressure import PressureTotals, parse_pressure
 from gpufeed.parse.process_io import parse_process_io
-from gpufeed.parse.task_status import parse_switches
 from gpufeed.sources.cgroups import directories_of, processes_of
 from gpufeed.sources.contract import Desk, DeviceFailure, Group, LanePlan, NoSpec, Outcome
 from gpufeed.sources.files import Tree
@@ -30,6 +29,7 @@ from gpufeed.sources.gathering import Gathering, Statuses, state_of
 from gpufeed.sources.jobs import SLOW
 from gpufeed.sources.pressure import FAST
 from gpufeed.sources.running_sum import RunningSum
+from gpufeed.sources.switches import SwitchWatch
 
 RESOURCES: Final[tuple[PressureResource, ...]] = ("cpu", "io", "memory")
 MAX_CGROUPS: Final = 64
@@ -78,8 +78,7 @@ class _Sums:
     throttled_periods: RunningSum = field(default_factory=RunningSum)
     read_calls: RunningSum = field(default_factory=RunningSum)
     block_reads: RunningSum = field(default_factory=RunningSum)
-    voluntary: RunningSum = field(default_factory=RunningSum)
-    involuntary: RunningSum = field(default_factory=RunningSum)
+    switches: SwitchWatch = field(default_factory=SwitchWatch)
 
 
 JobName = tuple[str, str, str]
@@ -191,13 +190,7 @@ class JobUsageReader:
         """What kept us from the reads of a process, if anything did."""
         pids = {pid: None for home in homes for pid in (*home.holders, *(processes_of(self._sys, home.path) or ()))}
         refusal: SourceError | None = None
-        for pid in islice(pids, MAX_PROCESSES):
-            try:
-                switches = parse_switches(self._proc.attribute(f"{pid}/status"))
-                sums.voluntary.see(pid, switches.voluntary)
-                sums.involuntary.see(pid, switches.involuntary)
-            except (SourceError, ParseError):
-                continue  # it ended
+        for pid in sums.switches.read(self._proc, tuple(islice(pids, MAX_PROCESSES))):
             try:
                 moved = parse_process_io(self._proc.attribute(f"{pid}/io"))
                 sums.read_calls.see(pid, moved.read_call_bytes)
@@ -206,7 +199,7 @@ class JobUsageReader:
                 refusal = error
             except ParseError as error:
                 gathering.fail(f"{pid}/io", error)
-        for each in (sums.voluntary, sums.involuntary, sums.read_calls, sums.block_reads):
+        for each in (sums.read_calls, sums.block_reads):
             each.keep(pids)
         if len(pids) > MAX_PROCESSES:
             detail = f"a job of {len(pids)} processes; {MAX_PROCESSES} are looked at"
@@ -229,8 +222,8 @@ def _usage(
         throttled_periods=_whole(sums.throttled_periods),
         read_call_bytes=_whole(sums.read_calls),
         block_read_bytes=_whole(sums.block_reads),
-        voluntary_switches=_whole(sums.voluntary),
-        involuntary_switches=_whole(sums.involuntary),
+        voluntary_switches=_whole(sums.switches.voluntary) if sums.switches.is_known else None,
+        involuntary_switches=_whole(sums.switches.involuntary) if sums.switches.is_known else None,
     )
 
 

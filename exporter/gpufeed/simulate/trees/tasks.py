@@ -65,6 +65,9 @@ class TaskTree:
         for task in tasks:
             self._tree.write(f"proc/{task.process}/task/{task.number}/stat", _stat_line(task))
             self._tree.write(f"proc/{task.process}/task/{task.number}/comm", f"{task.name}\n")
+            switches = (int(task.cpu_s * _SWITCHES_PER_S), int(gpu.host_total("cpu_waiting_s") * _SWITCHES_PER_S))
+            text = _status(task, gpu.board.index, cpus, switches)
+            self._tree.write(f"proc/{task.process}/task/{task.number}/status", text)
             if task.number == task.process:
                 self._write_process(task, tasks, gpu, cpus)
         self._ranks[gpu.board.index] = processes
