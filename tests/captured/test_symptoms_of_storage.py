@@ -214,3 +214,13 @@ def test_49_a_driver_whose_statistics_are_off_does_not_say_that_nothing_was_read
     )
     assert read_bytes(node, "gds") == {}
     assert node.input("gds").state == "unsupported"
+
+
+def test_a_mount_of_any_kind_has_the_options_that_decide_its_throughput_and_no_secret(node: Node) -> None:
+    entries = (
+        "40 1 0:40 / /weka ro,relatime - wekafs backend1/fs1 rw,num_cores=2,readcache\n"
+        "41 1 0:41 / /ceph rw,relatime - ceph 10.0.0.1:/ rw,name=admin,secret=AQBx,rsize=65536,wsize=32768"
+    )
+    node.write(table(mountinfo=entries))
+    assert set(node.values("storage_info", kind="weka")) == {"wekafs,,,true,,backend1/fs1,/weka,,"}
+    assert set(node.values("storage_info", kind="ceph")) == {"ceph,,,,65536,10.0.0.1:/,/ceph,,32768"}

@@ -13,7 +13,14 @@ def test_a_line_names_the_device_number_of_its_file_system() -> None:
         rb"96 30 0:51 /set /mnt/my\040data rw,relatime shared:9 master:2 - nfs4 nas:/set rw,vers=4.2"
     )
     assert parsed.rows == (
-        MountEntry(device="0:51", root="/set", mountpoint="/mnt/my data", fstype="nfs4", source="nas:/set"),
+        MountEntry(
+            device="0:51",
+            root="/set",
+            mountpoint="/mnt/my data",
+            fstype="nfs4",
+            source="nas:/set",
+            options="rw,relatime,rw,vers=4.2",
+        ),
     )
 
 

@@ -63,7 +63,12 @@ def test_mounts_and_disks_with_open_files_are_named(bench: HostBench) -> None:
     disk(bench)
     hold(bench, 10)
     assert files(bench.only_reader(JobFilesSource())) == [
-        JobFiles(cgroup=TASK, mounts=(("fuse.s3fs", "s3fs"), ("nfs4", "nas1:/export/data")), disks=("nvme0n1",))
+        JobFiles(
+            cgroup=TASK,
+            mounts=(("fuse.s3fs", "s3fs"), ("nfs4", "nas1:/export/data")),
+            disks=("nvme0n1",),
+            devices=("0:53", "0:51"),
+        )
     ]
 
 

@@ -71,6 +71,7 @@ class JobFiles(Sample, frozen=True, kw_only=True, tag="job_files"):
     cgroup: str
     mounts: tuple[tuple[str, str], ...]  # type and source, as in a mount table
     disks: tuple[str, ...]  # block devices below local file systems
+    devices: tuple[str, ...] = ()  # major:minor of each of `mounts`; empty where a record is older
 
     @property
     def subject(self) -> str:

@@ -12,6 +12,7 @@ class StorageInfo(Sample, frozen=True, kw_only=True, tag="storage_info"):
     source: str | None = None  # server:/export, or the device
     fstype: str | None = None
     options: dict[str, str] | None = None  # an allow-list: vers, proto, nconnect, rsize, ro …
+    devices: tuple[str, ...] = ()  # major:minor of its superblocks, the same in every mount namespace
 
     @property
     def subject(self) -> StorageKey:

@@ -9,9 +9,11 @@ from gpufeed.errors import ParseError
 from gpufeed.parse.table import Parsed, parse_rows
 from gpufeed.parse.text import PATH_LIMIT, clean_text, unescape_octal
 
+OPTIONS_LIMIT: Final = 4096
+
 _LINE: Final = re.compile(
-    rb"\d+ \d+ (?P<device>\d+:\d+) (?P<root>[^ ]+) (?P<mountpoint>[^ ]+) [^ ]+"
-    rb"(?: [^ ]+)*? - (?P<fstype>[^ ]+) (?P<source>[^ ]+)(?: .*)?",
+    rb"\d+ \d+ (?P<device>\d+:\d+) (?P<root>[^ ]+) (?P<mountpoint>[^ ]+) (?P<here>[^ ]+)"
+    rb"(?: [^ ]+)*? - (?P<fstype>[^ ]+) (?P<source>[^ ]+)(?: (?P<options>.*))?",
     re.DOTALL,
 )
 
@@ -25,6 +27,7 @@ class MountEntry:
     mountpoint: str
     fstype: str
     source: str
+    options: str = ""  # of this mount, then of the superblock: `ro,relatime,rw,vers=4.2`
 
 
 def parse_mountinfo(data: bytes) -> Parsed[MountEntry]:
@@ -45,4 +48,5 @@ def _parse_line(line: bytes) -> MountEntry:
         mountpoint=mountpoint,
         fstype=clean_text(found["fstype"]),
         source=source,
+        options=clean_text(b",".join((found["here"], found["options"] or b"")), OPTIONS_LIMIT),
     )

@@ -4,7 +4,7 @@
 A join by process number of what was read within the last seconds: gone with the process, and never kept.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -17,6 +17,7 @@ from gpufeed.model.network import NetInterface
 from gpufeed.model.sample import Sample
 from gpufeed.model.state import GpuRecord, JobView, Ownership
 from gpufeed.model.storage import StorageInfo
+from gpufeed.signals.job_storage import targets_of
 from gpufeed.signals.job_work import work_of
 from gpufeed.signals.nearest import ports_near
 from gpufeed.signals.samples import Samples, all_of
@@ -147,31 +148,12 @@ def _storages(owners: Mapping[GpuKey, tuple[JobOwner, ...]], samples: Samples) -
     """What the jobs' processes have open, among the targets that are known."""
     files = {found.cgroup: found for found in all_of(samples, JobFiles)}
     infos = all_of(samples, StorageInfo)
-    read_by = {cgroup: frozenset(_targets(found, infos)) for cgroup, found in files.items()}
+    read_by = {cgroup: frozenset(targets_of(found, infos)) for cgroup, found in files.items()}
     reads = {
         key: tuple(sorted({target for owner in found for target in read_by.get(owner.cgroup, ())}))
         for key, found in owners.items()
     }
     return {key: targets for key, targets in reads.items() if targets}
-
-
-def _targets(files: JobFiles, infos: Iterable[StorageInfo]) -> Iterator[StorageKey]:
-    """A target is named by its mount point on the node, which a container does not see: the source tells."""
-    for info in infos:
-        kind, name = info.storage.kind, info.storage.target
-        if kind == "block":
-            if name in files.disks:
-                yield info.storage
-        elif any(
-            fstype == info.fstype and (source == info.source or _last_part(source) == name)
-            for fstype, source in files.mounts
-        ):
-            yield info.storage
-
-
-def _last_part(source: str) -> str:
-    """The file system in `10.1.1.1@tcp:/scratch` and in `/dev/gpfs1`."""
-    return source.rpartition("/")[2]
 
 
 def _allocated(owners: Mapping[GpuKey, tuple[JobOwner, ...]], samples: Samples, slots: Slots) -> dict[GpuUuid, bool]:

@@ -19,7 +19,7 @@ from gpufeed.parse.ceph import CephOperation, parse_ceph_metrics
 from gpufeed.sources.contract import Desk, LanePlan, Outcome
 from gpufeed.sources.files import Tree
 from gpufeed.sources.gathering import Gathering, Statuses, state_of
-from gpufeed.sources.mounts import MountTable, MountTarget
+from gpufeed.sources.mounts import MountTable, MountTarget, info_of
 from gpufeed.sources.storage_scan import Found, ScanSpec, counter_plan, fix_of, report, scan_plan
 
 DIRECTORY: Final = "kernel/debug/ceph"
@@ -174,11 +174,11 @@ def counters_of(storage: StorageKey, operations: Mapping[str, CephOperation]) ->
 def _info(client: str, target: MountTarget | None) -> StorageInfo:
     if target is None:
         return StorageInfo(storage=StorageKey("ceph", client), fstype=_FSTYPE)
-    return StorageInfo(storage=StorageKey("ceph", target.name), source=target.mounts[0].source, fstype=_FSTYPE)
+    return info_of("ceph", target)
 
 
 def _unserved(target: MountTarget, refusal: SourceError | None, *, has_clients: bool) -> Found:
-    info = StorageInfo(storage=StorageKey("ceph", target.name), source=target.mounts[0].source, fstype=_FSTYPE)
+    info = info_of("ceph", target)
     if refusal is not None:
         return Found(info=info, state=state_of(refusal), reason=str(refusal), fix=fix_of(refusal))
     if has_clients:

@@ -11,13 +11,13 @@ from msgspec import Struct
 from gpufeed.errors import ParseError, SourceError
 from gpufeed.model.desired import ProbeConfig
 from gpufeed.model.ids import GroupName, StorageKey
-from gpufeed.model.storage import StorageCounters, StorageInfo
+from gpufeed.model.storage import StorageCounters
 from gpufeed.parse.mountinfo import MountEntry
 from gpufeed.parse.number import parse_count
 from gpufeed.sources.contract import Desk, LanePlan, Outcome
 from gpufeed.sources.files import Tree
 from gpufeed.sources.gathering import Gathering, Statuses, state_of
-from gpufeed.sources.mounts import MountTable, MountTarget
+from gpufeed.sources.mounts import MountTable, MountTarget, info_of
 from gpufeed.sources.storage_scan import (
     NOT_MEASURABLE,
     READ_ANY_FILE,
@@ -106,7 +106,7 @@ class FuseScan:
                 found.append(_unseen(target, error))
                 gathering.fail(target.name, error)
             else:
-                found.append(Found(info=_info(target), reason=_NO_BYTES))
+                found.append(Found(info=info_of("fuse", target), reason=_NO_BYTES))
                 shown.append(connections)
         lanes = (counter_plan(ALL, self._spec, FuseSpec(tuple(shown)), open_counters),) if shown else ()
         return report(gathering, "fuse", found, f"no FUSE storage in {self._table.whose}", lanes)
@@ -162,14 +162,9 @@ def _number(mount: MountEntry) -> int:
     return int(major) << _MINOR_BITS | int(minor)
 
 
-def _info(target: MountTarget) -> StorageInfo:
-    mount = target.mounts[0]
-    return StorageInfo(storage=StorageKey("fuse", target.name), source=mount.source, fstype=mount.fstype)
-
-
 def _unseen(target: MountTarget, error: SourceError | ParseError) -> Found:
     state = state_of(error)
     if state == "absent":
-        return Found(info=_info(target), state="unsupported", reason=_NOT_SHOWN, fix=_SHOW)
+        return Found(info=info_of("fuse", target), state="unsupported", reason=_NOT_SHOWN, fix=_SHOW)
     fix = READ_ANY_FILE if state == "denied" else ""
-    return Found(info=_info(target), state=state, reason=str(error), fix=fix)
+    return Found(info=info_of("fuse", target), state=state, reason=str(error), fix=fix)

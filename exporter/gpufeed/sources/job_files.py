@@ -61,7 +61,7 @@ class _Seen:
     """Of one cgroup, since it was first seen."""
 
     turn: int = 0
-    mounts: set[tuple[str, str]] = field(default_factory=set)
+    mounts: set[tuple[str, str, str]] = field(default_factory=set)
     disks: set[str] = field(default_factory=set)
 
 
@@ -92,9 +92,7 @@ class JobFilesReader:
                 except SourceError as error:
                     refusal = error if isinstance(error, Denied) else refusal
         gathering.samples.extend(
-            JobFiles(cgroup=path, mounts=tuple(sorted(seen.mounts)), disks=tuple(sorted(seen.disks)))
-            for path, seen in sorted(self._seen.items())
-            if seen.mounts or seen.disks
+            _files(path, seen) for path, seen in sorted(self._seen.items()) if seen.mounts or seen.disks
         )
         if looked or refusal is None:
             gathering.say(InputStatus("job_files", "", "available"))
@@ -131,7 +129,7 @@ class JobFilesReader:
         numbers = sorted((int(name) for name in self._proc.names(f"{pid}/fd") if name.isdecimal()), reverse=True)
         for mount in data_mounts(self._files(pid, numbers[:MAX_FILES]), self._mounts(pid)):
             if is_network(mount):
-                seen.mounts.add((mount.fstype, mount.source))
+                seen.mounts.add((mount.fstype, mount.source, mount.device))
             else:
                 seen.disks.update(disks_below(self._sys, mount.device))
 
@@ -148,3 +146,13 @@ class JobFilesReader:
             entries = parse_mountinfo(self._proc.table(f"{pid}/mountinfo")).rows
             self._tables[namespace] = (self._desk.clock.monotonic_ns(), entries)
         return self._tables[namespace][1]
+
+
+def _files(cgroup: str, seen: _Seen) -> JobFiles:
+    mounts = sorted(seen.mounts)
+    return JobFiles(
+        cgroup=cgroup,
+        mounts=tuple((fstype, source) for fstype, source, _ in mounts),
+        disks=tuple(sorted(seen.disks)),
+        devices=tuple(device for *_, device in mounts),
+    )

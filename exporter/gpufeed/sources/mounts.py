@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpufeed.errors import SourceError
+from gpufeed.model.ids import StorageKey, StorageKind
+from gpufeed.model.storage import StorageInfo
 from gpufeed.parse.mountinfo import MountEntry, parse_mountinfo
 from gpufeed.parse.mountstats import NfsMount
 from gpufeed.sources.contract import Desk
 from gpufeed.sources.files import Tree
 from gpufeed.sources.nfs import HOST_TABLE, OWN_TABLE
-from gpufeed.sources.nfs_targets import targets
+from gpufeed.sources.nfs_targets import OPTIONS, targets
 
 _AUTOMOUNT: Final = "autofs"
 
@@ -66,6 +68,25 @@ class MountTable:
             return self._proc.table(f"{OWN_TABLE}/mountinfo")
         self.whose = "the mount table of process 1"
         return data
+
+
+def info_of(kind: StorageKind, target: MountTarget) -> StorageInfo:
+    """What a target is, by its first superblock."""
+    mount = target.mounts[0]
+    return StorageInfo(
+        storage=StorageKey(kind, target.name),
+        source=mount.source,
+        fstype=mount.fstype,
+        options=_options(mount),
+        devices=tuple(each.device for each in target.mounts),
+    )
+
+
+def _options(mount: MountEntry) -> dict[str, str]:
+    """Of the allow-list, the superblock's own before those of the mount, but `ro` wherever it stands."""
+    pairs = (word.partition("=") for word in mount.options.split(","))
+    given = {key: value for key, _, value in pairs}
+    return {key: given[key] for key in OPTIONS if key in given}
 
 
 def mount_targets(wanted: Sequence[MountEntry], automounts: Sequence[MountEntry]) -> tuple[MountTarget, ...]:

@@ -80,7 +80,7 @@ class NfsReader:
         wanted = [mount for mount in parsed.rows if self._spec.mounts.takes(mount.mountpoint)]
         self._learn(pid, tuple(mount.mountpoint for mount in wanted))
         for target in targets(wanted, self._entries, is_named_by_source=self._spec.is_named_by_source):
-            gathering.samples.append(counters_of(target) if group == FAST else info_of(target))
+            gathering.samples.append(counters_of(target) if group == FAST else info_of(target, self._entries))
         gathering.say(status if wanted else InputStatus("nfs", "", "absent", "no NFS file system is mounted"))
         return gathering.outcome()
 

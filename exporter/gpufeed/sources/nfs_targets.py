@@ -94,14 +94,16 @@ def counters_of(target: NfsTarget) -> StorageCounters:
     )
 
 
-def info_of(target: NfsTarget) -> StorageInfo:
-    """What a target is, by its first superblock."""
+def info_of(target: NfsTarget, entries: Sequence[MountEntry] = ()) -> StorageInfo:
+    """What a target is, by its first superblock; `entries` tell the numbers of all of them."""
+    devices = {entry.mountpoint: entry.device for entry in entries}
     mount = target.mounts[0]
     return StorageInfo(
         storage=StorageKey("nfs", target.name),
         source=mount.source,
         fstype=mount.fstype,
         options={key: mount.options[key] for key in OPTIONS if key in mount.options},
+        devices=tuple(devices[each.mountpoint] for each in target.mounts if each.mountpoint in devices),
     )
 
 

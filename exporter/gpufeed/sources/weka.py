@@ -5,11 +5,10 @@ from typing import Final
 
 from gpufeed.errors import SourceError
 from gpufeed.model.desired import ProbeConfig
-from gpufeed.model.ids import GroupName, StorageKey
-from gpufeed.model.storage import StorageInfo
+from gpufeed.model.ids import GroupName
 from gpufeed.sources.contract import Desk, LanePlan, Outcome
 from gpufeed.sources.gathering import Gathering, Statuses
-from gpufeed.sources.mounts import MountTable, MountTarget
+from gpufeed.sources.mounts import MountTable, MountTarget, info_of
 from gpufeed.sources.storage_scan import NOT_MEASURABLE, Found, ScanSpec, refused, report, scan_plan
 
 FSTYPE: Final = "wekafs"
@@ -53,6 +52,4 @@ class WekaScan:
 
 
 def _found(target: MountTarget) -> Found:
-    mount = target.mounts[0]
-    info = StorageInfo(storage=StorageKey("weka", target.name), source=mount.source, fstype=mount.fstype)
-    return Found(info=info, state="unsupported", reason=_WHY, fix=_INSTEAD)
+    return Found(info=info_of("weka", target), state="unsupported", reason=_WHY, fix=_INSTEAD)
