@@ -127,3 +127,15 @@ def test_totals_of_a_gpu_that_has_not_been_seen_again_are_kept() -> None:
 def test_a_frame_without_events_changes_nothing() -> None:
     xids = told(event())
     assert fold(xids, frame(), RECORDS) is xids
+
+
+def logged(sequence: int, at_ns: int = NOW_NS) -> XidEvent:
+    return XidEvent(at_ns=at_ns, xid=79, uuid=None, pci_bus_id="0000:18:00", origin="kernel_log", sequence=sequence)
+
+
+def test_a_probe_that_is_replaced_reads_the_log_again_and_nothing_counts_twice() -> None:
+    first = told(logged(7), logged(8, NOW_NS + 20 * S), at_ns=NOW_NS + 20 * S)
+    again = fold(first, frame(logged(7), logged(8), logged(9, NOW_NS + 60 * S), at_ns=NOW_NS + 60 * S), RECORDS)
+    assert first.totals[GPU].by_xid == {79: 2}
+    assert again.totals[GPU].by_xid == {79: 3}
+    assert again.log_sequence == 9

@@ -16,7 +16,17 @@ from gpufeed.model.state import Attribution, NodeState
 from gpufeed.units import seconds
 
 _DECIDES_NOTHING: Final = frozenset(
-    {"c2c", "ecc", "fabric", "memory_repair", "nvlink_errors", "pcie_errors", "sram_status", "temperature_margin"}
+    {
+        "c2c",
+        "ecc",
+        "fabric",
+        "kernel_log",
+        "memory_repair",
+        "nvlink_errors",
+        "pcie_errors",
+        "sram_status",
+        "temperature_margin",
+    }
 )
 """Inputs that say how a GPU is, not what it waits for: a board that lacks them is no blinder."""
 

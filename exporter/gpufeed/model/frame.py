@@ -109,6 +109,7 @@ class XidEvent(Struct, frozen=True, array_like=True, tag="xid"):
     pci_bus_id: str | None = None
     origin: Literal["nvml", "kernel_log"] = "nvml"
     text: str = ""
+    sequence: int | None = None  # of the kernel log's record: the same after the log was read anew
 
 
 class GpuEvent(Struct, frozen=True, array_like=True, tag="gpu_event"):

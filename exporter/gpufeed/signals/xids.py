@@ -38,12 +38,14 @@ class Xids:
     totals: Mapping[GpuUuid, XidTotals] = field(default_factory=dict)
     reports: tuple[Report, ...] = ()
     homeless: tuple[XidEvent, ...] = ()
+    log_sequence: int = -1  # of the last record of the kernel log: a probe that is replaced reads it all again
     history: tuple[XidEvent, ...] = ()  # older than the cutoff: judged again if what was saved says an earlier one
 
 
 def fold(previous: Xids, frame: Frame, records: Mapping[GpuUuid, GpuRecord]) -> Xids:
     """The totals after `frame`. Every GPU of `records` has all classes, at 0 from the start."""
-    events = (*previous.homeless, *(event for event in frame.events if isinstance(event, XidEvent)))
+    new, log_sequence = _unread(frame, previous.log_sequence)
+    events = (*previous.homeless, *new)
     missing = [uuid for uuid in records if uuid not in previous.totals]
     if not events and not missing:
         return previous
@@ -66,6 +68,7 @@ def fold(previous: Xids, frame: Frame, records: Mapping[GpuUuid, GpuRecord]) -> 
         totals=totals,
         reports=tuple(report for report in reports if newest_ns - report.at_ns <= 2 * TWIN_NS),
         homeless=tuple(homeless[-WAITING_MAX:]),
+        log_sequence=log_sequence,
         history=tuple(history[-WAITING_MAX:]),
     )
 
@@ -80,9 +83,21 @@ def restored(now: Xids, saved: Mapping[GpuUuid, XidTotals], saved_at_ns: int) ->
         cutoff_ns=min(now.cutoff_ns, saved_at_ns),
         totals={**now.totals, **totals},
         reports=now.reports,
+        log_sequence=now.log_sequence,
         homeless=(*now.homeless, *(event for event in now.history if event.at_ns > saved_at_ns))[-WAITING_MAX:],
         history=(),
     )
+
+
+def _unread(frame: Frame, log_sequence: int) -> tuple[list[XidEvent], int]:
+    """Events of the frame without records of the log that were read before, and the last record now."""
+    found = []
+    for event in frame.events:
+        if not isinstance(event, XidEvent) or (event.sequence is not None and event.sequence <= log_sequence):
+            continue
+        found.append(event)
+        log_sequence = log_sequence if event.sequence is None else event.sequence
+    return found, log_sequence
 
 
 def _home(event: XidEvent, records: Mapping[GpuUuid, GpuRecord]) -> GpuUuid | None:

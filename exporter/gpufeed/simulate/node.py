@@ -55,9 +55,9 @@ class DiskNode:
             self._unfinished.replace(self._block_path)
             self._unfinished = None
 
-    def write_trees(self, wall_ns: int) -> None:
+    def write_trees(self, boot_ns: int, wall_ns: int) -> None:
         """Put the truth of now where the readers of sysfs and procfs look."""
-        self.trees.write(wall_ns)
+        self.trees.write(boot_ns, wall_ns)
 
     @cached_property
     def trees(self) -> Trees:

@@ -95,7 +95,7 @@ def _live(node: DiskNode, fault_path: Path, clock: Clock, ending: _Ending) -> No
         last_ns = now_ns
         if turn % TREES_EVERY == 0:
             faults.look()
-            node.write_trees(clock.wall_ns())
+            node.write_trees(clock.boottime_ns(), clock.wall_ns())
         node.write_block(now_ns, clock.wall_ns(), faults.faults)
         turn += 1
         # what was missed, by a machine that was busy, is not caught up

@@ -144,7 +144,7 @@ class SteppedNode:
     def _write(self) -> None:
         self._write_block()
         if self.keeps_trees:
-            self._node.write_trees(self.clock.wall_ns())
+            self._node.write_trees(self.clock.boottime_ns(), self.clock.wall_ns())
 
     def _write_block(self) -> None:
         self._node.write_block(self.clock.monotonic_ns(), self.clock.wall_ns(), self.faults)

@@ -16,6 +16,7 @@ from gpufeed.sources.infiniband import InfinibandSource
 from gpufeed.sources.job_files import JobFilesSource
 from gpufeed.sources.job_usage import JobUsageSource
 from gpufeed.sources.jobs import JobsSource
+from gpufeed.sources.kernel_log import KernelLogSource
 from gpufeed.sources.lustre import LustreSource
 from gpufeed.sources.nfs import NfsSource
 from gpufeed.sources.nvml.source import NVML
@@ -28,6 +29,7 @@ from gpufeed.sources.weka import WekaSource
 BUILTIN: Final[tuple[Source, ...]] = (
     NVML,
     PciSource(),
+    KernelLogSource(),
     InfinibandSource(),
     EthernetSource(),
     BlockSource(),

@@ -7,6 +7,7 @@ from gpufeed.simulate.layout import DEFAULT, Layout
 from gpufeed.simulate.trees.fabric_drivers import DRIVERS
 from gpufeed.simulate.trees.infiniband import write_counters, write_devices
 from gpufeed.simulate.trees.kernel import write_identity, write_kernel, write_pressure
+from gpufeed.simulate.trees.kernel_log import KernelLog
 from gpufeed.simulate.trees.lustre import write_clients, write_clients_statistics
 from gpufeed.simulate.trees.network import write_interfaces, write_statistics
 from gpufeed.simulate.trees.nfs import write_mounts, write_mountstats
@@ -29,6 +30,7 @@ class Trees:
         self._has_pressure = layout.has_pressure
         boards = [gpu.board for gpu in truth.gpus]
         self._tasks = TaskTree(self._tree, boards, layout)
+        self._log = KernelLog(self._tree)
         write_identity(self._tree, truth)
         write_pci(self._tree, boards, self._driver.module)
         write_devices(self._tree, boards, self._driver)
@@ -55,8 +57,9 @@ class Trees:
         """Let it be there again."""
         self._tree.show(path)
 
-    def write(self, wall_ns: int) -> None:
-        """Everything that counts, as of now."""
+    def write(self, boot_ns: int, wall_ns: int) -> None:
+        """Everything that counts, as of now: since boot, and since 1970."""
+        self._log.write(self._truth.gpus, boot_ns)
         write_kernel(self._tree, self._truth, wall_ns)
         if self._has_pressure:
             write_pressure(self._tree, self._truth.host)
