@@ -44,12 +44,13 @@ def targets(
     mounts: Sequence[NfsMount], entries: Sequence[MountEntry], *, is_named_by_source: bool = False
 ) -> tuple[NfsTarget, ...]:
     """One per name, in the order of the mount table. `entries`: mountinfo of the same table, empty where unreadable."""
-    devices = {entry.mountpoint: entry.device for entry in entries}  # of two on one place, the later is on top
+    # of two of a type on one place the later is on top; one of another type over it has a number of its own
+    devices = {(entry.mountpoint, entry.fstype): entry.device for entry in entries}
     automounts = frozenset(entry.mountpoint for entry in entries if entry.fstype == "autofs")
     on_top = {mount.mountpoint: mount for mount in mounts}
     superblocks: dict[Hashable, list[NfsMount]] = {}
     for mount in on_top.values():
-        device = devices.get(mount.mountpoint)
+        device = devices.get((mount.mountpoint, mount.fstype))
         superblocks.setdefault(_likeness(mount) if device is None else device, []).append(mount)
     named: dict[str, list[NfsMount]] = {}
     for alike in superblocks.values():
@@ -96,14 +97,15 @@ def counters_of(target: NfsTarget) -> StorageCounters:
 
 def info_of(target: NfsTarget, entries: Sequence[MountEntry] = ()) -> StorageInfo:
     """What a target is, by its first superblock; `entries` tell the numbers of all of them."""
-    devices = {entry.mountpoint: entry.device for entry in entries}
+    devices = {(entry.mountpoint, entry.fstype): entry.device for entry in entries}
+    places = [(each.mountpoint, each.fstype) for each in target.mounts]
     mount = target.mounts[0]
     return StorageInfo(
         storage=StorageKey("nfs", target.name),
         source=mount.source,
         fstype=mount.fstype,
         options={key: mount.options[key] for key in OPTIONS if key in mount.options},
-        devices=tuple(devices[each.mountpoint] for each in target.mounts if each.mountpoint in devices),
+        devices=tuple(devices[place] for place in places if place in devices),
     )
 
 

@@ -53,7 +53,7 @@ def netdev(board: Board, driver: FabricDriver) -> str:
 def write_devices(tree: TreeWriter, boards: Sequence[Board], driver: FabricDriver) -> None:
     """What does not change."""
     for board in boards:
-        device = _device_path(board, driver)
+        device = device_path(board, driver)
         port = f"{device}/ports/1"
         guid = f"a088:c203:00{board.bus:02x}:4d2e"
         is_infiniband = driver.link_layer == "InfiniBand"
@@ -91,7 +91,7 @@ def write_devices(tree: TreeWriter, boards: Sequence[Board], driver: FabricDrive
 def write_counters(tree: TreeWriter, gpus: Sequence[GpuTruth], driver: FabricDriver) -> None:
     """What changes."""
     for gpu in gpus:
-        port = f"{_device_path(gpu.board, driver)}/ports/1"
+        port = f"{device_path(gpu.board, driver)}/ports/1"
         tree.write(f"{port}/state", "1: DOWN\n" if gpu.is_port_down else "4: ACTIVE\n")
         tree.write(f"{port}/phys_state", "2: Polling\n" if gpu.is_port_down else "5: LinkUp\n")
         received, sent = gpu.host_total("ib_receive_bytes"), gpu.host_total("ib_transmit_bytes")
@@ -126,5 +126,6 @@ def _hardware(gpu: GpuTruth, received: float, sent: float, driver: FabricDriver)
     return found
 
 
-def _device_path(board: Board, driver: FabricDriver) -> str:
+def device_path(board: Board, driver: FabricDriver) -> str:
+    """Where the device beside a GPU stands in sysfs."""
     return f"{nic_path(board)}/infiniband/{driver.device.format(board.index)}"

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """NFS mounts: /proc/PID/mountstats and mountinfo. The data set is mounted twice from one superblock; home is quiet."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from gpufeed.simulate.hardware import Board
+from gpufeed.simulate.layout import DataSetKind
 from gpufeed.simulate.levels import NFS_READ_BYTES
+from gpufeed.simulate.trees.data_set import mount_line
 from gpufeed.simulate.trees.placement import container_name, pod_uid
 from gpufeed.simulate.trees.writer import TreeWriter
 from gpufeed.simulate.truth import GpuTruth
@@ -15,6 +17,10 @@ _FROM_CACHE: Final = 1.1
 """Bytes that applications read for one byte that comes from the server."""
 
 _CONNECTIONS: Final = 4
+_IN_FLIGHT: Final = 16
+"""Reads that wait for a server that does not answer, and are sent again when it does."""
+
+_TOTALS: Final = ("nfs_read_bytes", "nfs_write_bytes", "nfs_reads", "nfs_read_rtt_s", "nfs_read_queue_s")
 _OPERATIONS: Final = (
     "NULL", "READ", "WRITE", "COMMIT", "OPEN", "OPEN_NOATTR", "CLOSE", "SETATTR", "FSINFO", "LOCK", "LOCKU",
     "ACCESS", "GETATTR", "LOOKUP", "REMOVE", "RENAME", "CREATE", "STATFS", "READLINK", "READDIR", "DELEGRETURN",
@@ -55,14 +61,15 @@ _OPTIONS: Final = (
 )
 
 
-def write_mounts(tree: TreeWriter) -> None:
+def write_mounts(tree: TreeWriter, data_set: DataSetKind) -> None:
     """What does not change."""
     for process in ("self", "1"):
-        tree.write(f"proc/{process}/mountinfo", mount_table(None))
+        tree.write(f"proc/{process}/mountinfo", mount_table(None, data_set))
 
 
-def mount_table(container_of: Board | None) -> str:
+def mount_table(container_of: Board | None, data_set: DataSetKind) -> str:
     """Of the node; or of the container that a GPU is given to, where the data set is mounted elsewhere."""
+    over = mount_line(data_set, "/data" if container_of is None else "/mnt/dataset")
     if container_of is None:
         lines = [line for *_, line in _LOCAL_MOUNTS]
         lines += [_line(mount, mount.point) for mount in _MOUNTS]
@@ -76,6 +83,7 @@ def mount_table(container_of: Board | None) -> str:
             "1359 1350 259:1 / /scratch rw,relatime - ext4 /dev/nvme0n1p1 rw",
             _line(_MOUNTS[0], "/mnt/dataset"),
         ]
+    lines += [over] if over is not None else []
     return "\n".join(lines) + "\n"
 
 
@@ -86,13 +94,43 @@ def _line(mount: Mount, point: str) -> str:
     )
 
 
-def write_mountstats(tree: TreeWriter, gpus: Sequence[GpuTruth], age_s: float) -> None:
+@dataclass(slots=True)
+class Server:
+    """The server of the data set, as the client sees it: whether it answers, and what went unanswered."""
+
+    dies_at_s: float | None = None
+    back_at_s: float | None = None
+    _unanswered: dict[str, float] = field(default_factory=dict)
+    _died_with: dict[str, float] | None = None
+
+    def answers(self, elapsed_s: float) -> bool:
+        """Whether it does now."""
+        is_dead = self.dies_at_s is not None and elapsed_s >= self.dies_at_s
+        return not is_dead or (self.back_at_s is not None and elapsed_s >= self.back_at_s)
+
+    def answered(self, totals: Mapping[str, float], elapsed_s: float) -> dict[str, float]:
+        """Of what the node would have moved, what it has."""
+        if self.answers(elapsed_s):
+            self._died_with = None
+        elif self._died_with is None:
+            self._died_with = {name: total - self._unanswered.get(name, 0.0) for name, total in totals.items()}
+        if self._died_with is not None:
+            self._unanswered = {name: total - self._died_with[name] for name, total in totals.items()}
+        return {name: total - self._unanswered.get(name, 0.0) for name, total in totals.items()}
+
+    def was_lost(self, elapsed_s: float) -> bool:
+        """Whether requests had to be sent again: it was away, and is back."""
+        return bool(self._unanswered) and self.answers(elapsed_s)
+
+
+def write_mountstats(tree: TreeWriter, gpus: Sequence[GpuTruth], age_s: float, server: Server) -> None:
     """What counts."""
     text = "".join(
         f"device {source} mounted on {point} with fstype {kind}\n" for source, point, kind, _ in _LOCAL_MOUNTS
     )
-    busy = _statistics(gpus, age_s)
-    quiet = _statistics((), age_s)
+    totals = {name: sum(gpu.host_total(name) for gpu in gpus) for name in _TOTALS}
+    busy = _statistics(server.answered(totals, age_s), age_s, server)
+    quiet = _statistics(dict.fromkeys(_TOTALS, 0.0), age_s, Server())
     for mount in _MOUNTS:
         text += f"device {mount.source} mounted on {mount.point} with fstype nfs4 statvers=1.1\n"
         text += busy if mount.works else quiet
@@ -100,16 +138,15 @@ def write_mountstats(tree: TreeWriter, gpus: Sequence[GpuTruth], age_s: float) -
         tree.write(f"proc/{process}/mountstats", text)
 
 
-def _statistics(gpus: Sequence[GpuTruth], age_s: float) -> str:
-    def total(name: str) -> float:
-        return sum(gpu.host_total(name) for gpu in gpus)
-
-    read, written = int(total("nfs_read_bytes")), int(total("nfs_write_bytes"))
-    reads, writes = int(total("nfs_reads")), written // NFS_READ_BYTES
-    rtt_ms, queue_ms = int(total("nfs_read_rtt_s") * 1000), int(total("nfs_read_queue_s") * 1000)
+def _statistics(total: Mapping[str, float], age_s: float, server: Server) -> str:
+    read, written = int(total["nfs_read_bytes"]), int(total["nfs_write_bytes"])
+    reads, writes = int(total["nfs_reads"]), written // NFS_READ_BYTES
+    rtt_ms, queue_ms = int(total["nfs_read_rtt_s"] * 1000), int(total["nfs_read_queue_s"] * 1000)
+    lost = _IN_FLIGHT if server.was_lost(age_s) else 0
+    waiting = 0 if server.answers(age_s) else _IN_FLIGHT
     operations = dict.fromkeys(_OPERATIONS, "0 0 0 0 0 0 0 0 0")
     operations["READ"] = (
-        f"{reads} {reads} 0 {reads * 232} {read + reads * 128} {queue_ms} {rtt_ms} {queue_ms + rtt_ms} 0"
+        f"{reads} {reads + lost} {lost} {reads * 232} {read + reads * 128} {queue_ms} {rtt_ms} {queue_ms + rtt_ms} 0"
     )
     operations["WRITE"] = (
         f"{writes} {writes} 0 {written + writes * 256} {writes * 160} {writes // 50} {writes * 2} {writes * 2} 0"
@@ -127,7 +164,8 @@ def _statistics(gpus: Sequence[GpuTruth], age_s: float) -> str:
         f"\tbytes:\t{int(read * _FROM_CACHE)} {written} 0 0 {read} {written} {read // 4096} {written // 4096} ",
         "\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)",
         *(
-            f"\txprt:\ttcp {800 + at} 1 1 0 0 {sent} {sent} 0 {sent * 3} 0 {64 if sent else 1} {sent} {sent * 2}"
+            f"\txprt:\ttcp {800 + at} 1 {2 if lost else 1} 0 0 {sent + waiting} {sent} 0"
+            f" {sent * 3} 0 {64 if sent else 1} {sent} {sent * 2}"
             for at in range(_CONNECTIONS)
         ),
         "\tper-op statistics",

@@ -97,7 +97,7 @@ class TaskTree:
     def _write_view(self, path: str, main: Task, gpu: GpuTruth) -> None:
         """What the process sees and has open, as far as that is shown."""
         is_contained = self._layout.scheduler == "kubernetes"
-        self._tree.write(f"{path}/mountinfo", mount_table(gpu.board if is_contained else None))
+        self._tree.write(f"{path}/mountinfo", mount_table(gpu.board if is_contained else None, self._layout.data_set))
         if not self._layout.shows_processes:
             self._tree.make_directory(f"{path}/ns")
             return
