@@ -16,7 +16,7 @@ from captured.second_reader import Series
 from captured.trees import CAPTURES, unpack
 
 FOLDER = os.environ.get("GPUFEED_CAPTURES")
-OURS = re.findall(r"^(\d+) (\S+.*)$", (CAPTURES / "jobs.tree").read_text("ascii").partition(":: proc")[0], re.MULTILINE)
+OURS = re.findall(r"^(\d+) (\S+.*)$", (CAPTURES / "jobs.tree").read_text("utf-8").partition(":: proc")[0], re.MULTILINE)
 
 
 def captured(pattern: str) -> list[Path]:
@@ -57,6 +57,20 @@ def test_a_page_says_for_whom_a_captured_process_works(path: Path, tmp_path: Pat
     expected = as_a_person_reads(path.read_text("ascii"), mounts.read_text("ascii") if mounts.exists() else "")
     series = series_of(page_of_job(path.parents[2], tmp_path, int(path.parent.name)))
     assert jobs_of(series) == expected
+
+
+@pytest.mark.skipif(not FOLDER, reason="GPUFEED_CAPTURES names no directory with captures of real nodes")
+@pytest.mark.parametrize(
+    "path",
+    [path for path in captured("cgroup/*/proc/*/environ") if not path.with_name("cgroup").exists()],
+    ids=lambda path: path.parent.name,
+)
+def test_a_captured_process_whose_variables_alone_are_known_works_for_the_job_they_name(
+    path: Path, tmp_path: Path
+) -> None:
+    variables = dict(entry.split("=", 1) for entry in path.read_text("ascii").split("\0") if "=" in entry)
+    series = series_of(page_of_job(path.parents[2], tmp_path, int(path.parent.name)))
+    assert [job[:2] for job in jobs_of(series)] == [("slurm", variables["SLURM_JOB_ID"])]
 
 
 def files_of_a_job(tmp_path: Path, folder: str, io: str) -> Path:

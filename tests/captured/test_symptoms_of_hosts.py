@@ -119,3 +119,10 @@ def test_48_iowait_that_goes_back_is_no_restart_of_the_counter(node: Node) -> No
     after = node.values("host_cpu_seconds_total")
     assert (before["iowait"], after["iowait"]) == (3, 3)
     assert (before["user"], after["user"]) == (10, 11)
+
+
+def test_threads_of_a_cgroup_that_several_jobs_share_are_put_down_to_none_of_them(tmp_path: Path) -> None:
+    also = "environ SLURM_JOB_ID=7\nstat 77 (x) R 1 77 77 0 -1 0 0 0 0 0 5 5 0 0 20 0 1 0 99 0\n"
+    series = job_series(tmp_path, "0::/system.slice/slurmd.service", also=also)
+    assert [dict(key)["job_id"] for name, key in series if name == "gpufeed_gpu_job_info"] == ["7"]
+    assert [key for key in series if key[0] == "gpufeed_job_threads"] == []

@@ -3,7 +3,7 @@
 
 `:: folder` begins the entries below a folder. An entry is `name value`, `name -> target` for a link, `name !` for a
 file that refuses to be read (a folder stands there: every read raises OSError), or `name =` with lines that begin
-with `|`. Names may hold slashes.
+with `|`. Names may hold slashes; ␀ stands for a byte of zero.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ def unpack(name: str, root: Path) -> Path:
 def write(text: str, root: Path) -> Path:
     """The same with the text of a tree."""
     folder = file = root
-    for line in text.splitlines():
+    for line in text.replace("␀", "\0").split("\n"):
         if line.startswith("|"):
             with file.open("a", encoding="utf-8") as open_file:
                 open_file.write(f"{line[1:]}\n")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpufeed.parse.slurm import parse_device_minors, parse_gpu_numbers, parse_slurm_environ
+from gpufeed.parse.slurm import parse_device_minors, parse_gpu_numbers, parse_slurm_environ, slurm_job_of
 
 
 def test_only_the_variables_of_slurm_are_taken() -> None:
@@ -63,3 +63,21 @@ def test_any_bytes_give_a_value(data: bytes) -> None:
 def test_any_text_gives_a_few_numbers_or_none(text: str) -> None:
     numbers = parse_gpu_numbers(text)
     assert numbers is None or (len(numbers) <= 64 and all(number >= 0 for number in numbers))
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}, ("7", "0")),
+        ({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "4294967291"}, ("7", "batch")),
+        ({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "x y"}, ("7", "")),
+        ({"SLURM_JOB_ID": "7"}, ("7", "")),
+        ({"SLURM_JOB_ID": "seven"}, None),
+        ({"SLURM_STEP_ID": "0"}, None),
+    ],
+)
+def test_a_task_is_of_the_job_that_its_variables_name(
+    variables: dict[str, str], expected: tuple[str, str] | None
+) -> None:
+    job = slurm_job_of(variables)
+    assert (None if job is None else (job.job_id, job.step)) == expected

@@ -5,11 +5,20 @@ Sources: slurm's sbatch(1), environment; the kernel's Documentation/admin-guide/
 """
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
+from gpufeed.parse.cgroup_job import CgroupJob
 from gpufeed.parse.text import clean_text
 
 _VARIABLE: Final = re.compile(rb"(?P<name>SLURM_[A-Z0-9_]{1,64})=(?P<value>[^\0]{0,4096})")
+_JOB_ID: Final = re.compile(r"[0-9]{1,20}")
+_STEPS: Final[Mapping[str, str]] = MappingProxyType(
+    {"4294967290": "interactive", "4294967291": "batch", "4294967292": "extern"}
+)
+"""Numbers of steps that have a name. Source: slurm.h, SLURM_BATCH_SCRIPT and those around it."""
+
 _RANGES: Final = re.compile(r"[0-9]{1,4}(?:-[0-9]{1,4})?(?:,[0-9]{1,4}(?:-[0-9]{1,4})?)*")
 _MAX_GPUS: Final = 64
 _DEVICE: Final = re.compile(rb"(?P<kind>[abc]) (?P<major>\d{1,6}|\*):(?P<minor>\d{1,7}|\*) (?P<access>[rwm]{1,3})")
@@ -22,6 +31,16 @@ def parse_slurm_environ(data: bytes) -> dict[str, str]:
     """The variables that Slurm sets, from /proc/PID/environ. No other variable is looked at."""
     found = (_VARIABLE.fullmatch(entry) for entry in data.split(b"\0"))
     return {entry["name"].decode(): clean_text(entry["value"]) for entry in found if entry is not None}
+
+
+def slurm_job_of(variables: Mapping[str, str]) -> CgroupJob | None:
+    """The job and step of a task by its variables; None where they name no job."""
+    job_id, step = variables.get("SLURM_JOB_ID", ""), variables.get("SLURM_STEP_ID", "")
+    if _JOB_ID.fullmatch(job_id) is None:
+        return None
+    if _JOB_ID.fullmatch(step) is None:
+        step = ""
+    return CgroupJob(scheduler="slurm", job_id=job_id, step=_STEPS.get(step, step))
 
 
 def parse_gpu_numbers(text: str) -> tuple[int, ...] | None:

@@ -4,6 +4,7 @@
 Nothing is kept about a process longer than it holds a GPU: its number may be another's a moment later.
 """
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final
@@ -17,6 +18,7 @@ from gpufeed.parse.cgroup import owning_cgroup, parse_cgroup
 from gpufeed.parse.cgroup_job import CgroupJob, job_of, pod_of_mounts
 from gpufeed.parse.mountinfo import parse_mountinfo
 from gpufeed.parse.passwd import parse_users
+from gpufeed.parse.slurm import parse_slurm_environ, slurm_job_of
 from gpufeed.parse.task_status import parse_user_id
 from gpufeed.sources.contract import Desk, DeviceFailure, Group, LanePlan, NoSpec, Outcome
 from gpufeed.sources.files import Tree
@@ -28,6 +30,8 @@ PERIOD_NS: Final = 2 * NS_PER_S
 MAX_PROCESSES: Final = 512
 """With the multi-process service a GPU has 48 clients; a node has eight GPUs, and somebody may do worse."""
 
+_NO_CGROUP: Final = ""
+_SLURMD: Final = re.compile(r"/slurmd(?:\.service|@|_|/|$)")
 _UNSEEN: Final = "no process that holds a GPU is visible in /proc: another PID namespace, or hidepid"
 _SEE_THEM: Final = "share the host's PID namespace (hostPID: true); /proc without hidepid; no ProtectProc= in the unit"
 
@@ -69,12 +73,14 @@ class OwnersReader:
         self._root = Tree(desk.config.rootfs, desk)
         self._statuses = Statuses()
         self._pods: dict[int, tuple[str, str | None] | None] = {}  # by process: pod and container of its mounts
+        self._variables: dict[int, CgroupJob | None] = {}  # by process: the job of its variables
 
     def read(self, group: GroupName) -> Outcome:  # noqa: ARG002 - there is one group
         """A JobOwner per cgroup and job, ordered by them. Processes that work for no job are in none."""
         holders = sorted({pid for _, pids in tuple(self._desk.board.gpu_pids.values()) for pid in pids})
         pids = holders[:MAX_PROCESSES]
         self._pods = {pid: pod for pid, pod in self._pods.items() if pid in pids}
+        self._variables = {pid: job for pid, job in self._variables.items() if pid in pids}
         users = self._users() if pids and self._desk.config.job_users else {}
         visible = 0
         found: dict[_Home, list[int]] = defaultdict(list)
@@ -102,7 +108,13 @@ class OwnersReader:
 
     def _home(self, pid: int, users: dict[int, str]) -> _Home | None:
         """None where the process works for no job. Raises SourceError, ParseError."""
-        paths = parse_cgroup(self._proc.attribute(f"{pid}/cgroup"))
+        try:
+            paths = parse_cgroup(self._proc.attribute(f"{pid}/cgroup"))
+        except SourceError:
+            job = self._by_variables(pid)
+            if job is None:
+                raise
+            return _Home(_NO_CGROUP, job, None, self._user(pid, users))
         cgroup = owning_cgroup(paths)
         job, container = job_of(paths), None
         if job is not None and job.pod_uid is not None:
@@ -111,7 +123,10 @@ class OwnersReader:
             pod = self._pod(pid)
             if pod is not None:
                 job, container = CgroupJob(scheduler="kubernetes", job_id=pod[0], pod_uid=pod[0]), pod[1]
-        return None if job is None else _Home(cgroup.path, job, container, self._user(pid, users))
+        home = cgroup.path
+        if job is None and (cgroup.is_whole_node or _SLURMD.search(home)):
+            job, home = self._by_variables(pid), _NO_CGROUP  # others' jobs may be in this one too
+        return None if job is None else _Home(home, job, container, self._user(pid, users))
 
     def _container(self, pid: int, uid: str) -> str | None:
         pod = self._pod(pid)
@@ -124,6 +139,18 @@ class OwnersReader:
             except SourceError:
                 self._pods[pid] = None
         return self._pods[pid]
+
+    def _by_variables(self, pid: int) -> CgroupJob | None:
+        """Where Slurm tracks its jobs without cgroups, all of a node are in one: that of the daemon.
+
+        A task may set what it likes in its variables, so that they are asked where nothing else tells.
+        """
+        if pid not in self._variables:
+            try:
+                self._variables[pid] = slurm_job_of(parse_slurm_environ(self._proc.table(f"{pid}/environ")))
+            except SourceError:
+                self._variables[pid] = None
+        return self._variables[pid]
 
     def _users(self) -> dict[int, str]:
         try:
