@@ -18,6 +18,7 @@ from gpufeed.model.gpu import (
     GpuIdentity,
     GpuProcesses,
     GpuSlow,
+    MigInstances,
     NvlinkTotals,
     PcieBytes,
     PciGpus,
@@ -36,7 +37,7 @@ AnySample = (
     | GpuSlow | GpuProcesses | IbDevice | IbPort | IbCounters | IbErrors | StorageInfo | StorageCounters
     | NodeInfo | Pressure | HostCpu | HostMemory | JobTasks | Extension
     | GpuErrors | GpuErrorDetail | GpuC2c | NvlinkLinks | NetInterface | NetCounters | NetEvents
-    | JobOwner | PodName | Allocations | JobFiles | JobUsage
+    | JobOwner | PodName | Allocations | JobFiles | JobUsage | MigInstances
 )  # fmt: skip
 """The closed union that may cross the wire."""
 

@@ -83,6 +83,26 @@ class GpuIdentity(Sample, frozen=True, kw_only=True, tag="gpu_identity"):
         return self.gpu
 
 
+class MigInstance(Struct, frozen=True, array_like=True):
+    """A part of a board that programs see as a GPU: a compute instance of a GPU instance."""
+
+    gi: int
+    ci: int
+    uuid: str = ""  # MIG-…, which a device plugin hands out
+
+
+class MigInstances(Sample, frozen=True, kw_only=True, tag="mig_instances"):
+    """How a board is split now; nothing where MIG is off, or on and nothing was created yet."""
+
+    gpu: GpuKey
+    instances: tuple[MigInstance, ...] = ()
+
+    @property
+    def subject(self) -> GpuKey:
+        """The board."""
+        return self.gpu
+
+
 class GpuCondition(Sample, frozen=True, kw_only=True, tag="gpu_condition"):
     """Whether the GPU answers at all, said by its lane at every fast read, also when it does not."""
 

@@ -37,6 +37,15 @@ class GpuKey(Struct, frozen=True, array_like=True, order=True):
         """A MIG instance, not a whole board."""
         return self.gi is not None
 
+    @property
+    def board(self) -> "GpuKey":
+        """The board that this is, or is a part of."""
+        return GpuKey(self.uuid)
+
+    def is_within(self, other: "GpuKey") -> bool:
+        """Whether this is `other` or a part of it."""
+        return self.uuid == other.uuid and other.gi in {None, self.gi} and other.ci in {None, self.ci}
+
 
 class JobKey(Struct, frozen=True, array_like=True, order=True):
     """A scheduler's job. Kubernetes: `job_id` is the pod UID, `step` the container."""

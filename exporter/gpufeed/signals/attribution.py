@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from gpufeed.model.gpu import GpmInterval, GpuFast
+from gpufeed.model.gpu import GpmInterval, GpuFast, MigInstances
 from gpufeed.model.ids import GpuKey
 from gpufeed.model.state import Attribution, GpuRecord, StateCause
 from gpufeed.signals.activity import is_spin
@@ -17,6 +17,7 @@ from gpufeed.signals.current import Recent, label
 from gpufeed.signals.decision import Decision, decide
 from gpufeed.signals.faults import NO_DATA, UNSUPPORTED, Override, Signs, override
 from gpufeed.signals.features import features
+from gpufeed.signals.instance import instance_features
 from gpufeed.signals.jobs import peers_of
 from gpufeed.signals.ledger import added, split
 from gpufeed.signals.timeline import REMEMBERED_NS, Timeline
@@ -62,15 +63,26 @@ def fold(previous: Attributions, view: View, signs: Signs) -> Attributions:
     """All GPUs decided as far as can be at this frame."""
     results, tracks = {}, {}
     spinning = _spinning(previous.tracks, signs.now_ns)
-    for uuid, record in view.records.items():
-        key = GpuKey(uuid)
-        track = previous.tracks.get(key) or Track(
-            first_seen_ns=record.first_seen_ns, decided_until_ns=record.first_seen_ns
-        )
+    for key in (*map(GpuKey, view.records), *_instances(view)):
+        record = view.records[key.uuid]
+        first_seen_ns = signs.now_ns if key.is_instance else record.first_seen_ns
+        track = previous.tracks.get(key) or Track(first_seen_ns=first_seen_ns, decided_until_ns=first_seen_ns)
         track = _overridden(track, record, signs, primary(key, view))
-        turn = _Turn(key, view, is_company=any(GpuKey(peer) in spinning for peer in peers_of(uuid, view)))
+        peers = () if key.is_instance else peers_of(key.uuid, view)
+        turn = _Turn(key, view, is_company=any(GpuKey(peer) in spinning for peer in peers))
         tracks[key], results[key] = turn.take(track, previous.results.get(key), signs.now_ns)
     return Attributions(results=results, tracks=tracks)
+
+
+def _instances(view: View) -> tuple[GpuKey, ...]:
+    """GPU instances of the boards that are split: each has its own account, beside that of the whole board."""
+    found = {
+        GpuKey(uuid, instance.gi)
+        for uuid in view.records
+        if (split := view.latest(MigInstances, GpuKey(uuid))) is not None
+        for instance in split.instances
+    }
+    return tuple(sorted(found))
 
 
 def primary(key: GpuKey, view: View) -> Timeline:
@@ -178,7 +190,8 @@ class _Turn:
     def _decide(self, began_ns: int, ended_ns: int, cause: StateCause | None) -> Decision:
         if cause is not None:
             return Decision(shares=((cause, 1.0),), confidence=1.0 if cause.state == "fault" else None)
-        found = features(self.key, self.view, began_ns, ended_ns)
+        look = instance_features if self.key.is_instance else features
+        found = look(self.key, self.view, began_ns, ended_ns)
         if found is None:
             return Decision(shares=((self._blind(began_ns, ended_ns), 1.0),), confidence=None)
         decision = decide(self.key, self.view, found, (began_ns, ended_ns), is_company=self.is_company)

@@ -67,7 +67,7 @@ def fold(previous: Baselines, before: Timelines, after: Timelines) -> Baselines:
             _learn_storage(entries, target_name(subject), segment)
         elif kind is IbCounters and isinstance(subject, IbPortKey):
             _learn_port(entries, port_name(subject), segment)
-        elif kind is GpmInterval and isinstance(subject, GpuKey):
+        elif kind is GpmInterval and isinstance(subject, GpuKey) and not subject.is_instance:
             _learn_gpu(entries, subject, segment, after)
     return Baselines(entries)
 

@@ -7,7 +7,7 @@ from typing import Final
 from gpufeed.model.ids import GpuKey
 from gpufeed.model.state import Evidence, StateCause
 from gpufeed.signals.activity import split_active
-from gpufeed.signals.causes import IDLE_FREE, NO_KERNEL_MAX, waiting_cause
+from gpufeed.signals.causes import IDLE_FREE, IDLE_HELD, NO_KERNEL_MAX, Waiting, waiting_cause
 from gpufeed.signals.features import GpuFeatures
 from gpufeed.signals.pipeline import pipeline
 from gpufeed.signals.view import View
@@ -47,6 +47,8 @@ def decide(key: GpuKey, view: View, of: GpuFeatures, interval: tuple[int, int], 
     if waiting <= 0:
         return Decision(shares=tuple(shares), confidence=sure, evidence=measured)
     why = waiting_cause(of, pipeline(key.uuid, view, *interval), view.settings)
+    if of.is_sharing and why.cause != IDLE_HELD:
+        why = Waiting(HELD_UNKNOWN, 0.0)
     return Decision(
         shares=(*shares, (why.cause, waiting)),
         confidence=min(1.0, sure + waiting * why.confidence),

@@ -52,6 +52,7 @@ class GpuFeatures:
     peer_sm: float | None = None  # of the busiest of them, per its active time
     sm_busy_usual: float | None = None
     tensor_busy_usual: float | None = None
+    is_sharing: bool = False  # other parts of the board are held too: what the host does may be for them
 
     @property
     def traffic(self) -> float:
@@ -74,10 +75,10 @@ def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatur
     fast = view.mean(GpuFast, key, began_ns, ended_ns)
     if (active := gpm.get("graphics", fast.get("utilization"))) is None:
         return None
-    identity = _identity(key, view)
+    identity = identity_of(key, view)
     wide_ns = (began_ns - NS_PER_S, ended_ns + NS_PER_S)
     receive, transmit, copied = _pcie(key, identity, view, gpm)
-    clock_lowest, clock_highest = _clocks(key, identity, view, *wide_ns)
+    clock_lowest, clock_highest = clock_range(key, identity, view, *wide_ns)
     fabric, is_congested, is_fabric_degraded = _fabric(key, view, began_ns, ended_ns)
     nvlink, has_nvlink, is_nvlink_degraded = _nvlink(key, identity, view, gpm, (began_ns, ended_ns))
     return GpuFeatures(
@@ -110,7 +111,8 @@ def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatur
     )
 
 
-def _identity(key: GpuKey, view: View) -> GpuIdentity | None:
+def identity_of(key: GpuKey, view: View) -> GpuIdentity | None:
+    """Who the board is."""
     record = view.records.get(key.uuid)
     return record.identity if record is not None else None
 
@@ -130,7 +132,7 @@ def _pcie(
     return _of(receive, ceiling), _of(transmit, ceiling), copied
 
 
-def _clocks(
+def clock_range(
     key: GpuKey, identity: GpuIdentity | None, view: View, began_ns: int, ended_ns: int
 ) -> tuple[float | None, float | None]:
     """The lowest and the highest clock, as shares of the highest there is."""

@@ -79,16 +79,28 @@ def forget(inventory: Inventory, uuid: GpuUuid) -> Inventory:
 
 def is_held(uuid: GpuUuid, samples: Samples) -> bool | None:
     """Whether somebody holds the GPU: a process, or memory beyond what an unused one shows; None: not known."""
-    key = GpuKey(uuid)
-    processes = samples.get(GpuProcesses, {}).get(key)
+    found = is_part_held(GpuKey(uuid), samples)
+    if any(uuid in held.sample.gpus for held in samples.get(JobTasks, {}).values()):
+        return True
+    return found
+
+
+def is_part_held(key: GpuKey, samples: Samples) -> bool | None:
+    """The same of a board or of a GPU instance of it, by what the driver says of it alone."""
+    processes = processes_of(key, samples)
     fast = samples.get(GpuFast, {}).get(key)
     used = fast.sample.memory_used_bytes if fast is not None else None
     total = fast.sample.memory_total_bytes if fast is not None else None
-    if (processes is not None and processes.sample.processes) or holds_memory(used, total):
-        return True
-    if any(uuid in held.sample.gpus for held in samples.get(JobTasks, {}).values()):
+    if processes or holds_memory(used, total):
         return True
     return None if processes is None and used is None else False
+
+
+def processes_of(key: GpuKey, samples: Samples) -> int | None:
+    """Processes on a board, or on one GPU instance of it; None: no list was read."""
+    lists: Mapping[Hashable, Held[Any]] = samples.get(GpuProcesses, {})
+    found = [held.sample for held in lists.values() if held.sample.gpu.is_within(key)]
+    return sum(len(sample.processes) for sample in found) if found else None
 
 
 def holds_memory(used_bytes: float | None, total_bytes: float | None) -> bool:
@@ -191,9 +203,7 @@ def _unread(record: GpuRecord) -> GpuRecord:
 
 
 def _used(record: GpuRecord, around: Around) -> GpuRecord:
-    processes: Mapping[Hashable, Held[Any]] = around.samples.get(GpuProcesses, {})
-    held = processes.get(GpuKey(record.uuid))
-    count = len(held.sample.processes) if held is not None else None
+    count = processes_of(GpuKey(record.uuid), around.samples)
     used_at_ns = record.in_use_at_ns
     if is_held(record.uuid, around.samples):
         used_at_ns = around.frame.time.monotonic_ns

@@ -5,7 +5,7 @@ from collections.abc import Container, Hashable, Mapping
 from typing import Any, Final, TypeVar
 
 from gpufeed.model.frame import Frame, Reading
-from gpufeed.model.gpu import DriverInfo, GpuIdentity, PciGpus
+from gpufeed.model.gpu import DriverInfo, GpuIdentity, MigInstances, PciGpus
 from gpufeed.model.host import NodeInfo
 from gpufeed.model.ids import GroupName, LaneId
 from gpufeed.model.sample import Sample
@@ -19,15 +19,17 @@ Samples = Mapping[type[Sample], Mapping[Hashable, Held[Any]]]
 NEVER_NS: Final = -(1 << 70)
 STALE_PERIODS: Final = 3
 STALE_MIN_NS: Final = 10 * NS_PER_S
-IDENTITIES: Final[frozenset[type[Sample]]] = frozenset({DriverInfo, GpuIdentity, NodeInfo, PciGpus})
+IDENTITIES: Final[frozenset[type[Sample]]] = frozenset({DriverInfo, GpuIdentity, MigInstances, NodeInfo, PciGpus})
 """What stays until its lane ends: it does not change while nobody looks."""
+_OF_A_GPU: Final[frozenset[type[Sample]]] = frozenset({GpuIdentity, MigInstances})
+"""What also stays known when its GPU stops answering."""
 
 
 def fold(previous: Samples, frame: Frame, stuck: frozenset[LaneId]) -> Samples:
     """The fresh samples after `frame`. `stuck`: lanes whose readings are withdrawn.
 
     What a reading has replaces what the same lane and group had before: what it has no longer is gone. Only who a GPU
-    is stays known when it stops answering.
+    is and how it is split stays known when it stops answering.
     """
     read = [reading for reading in frame.readings if reading.lane not in stuck]
     replaced = {(reading.lane, reading.group): reading.ended_ns for reading in read}
@@ -36,10 +38,9 @@ def fold(previous: Samples, frame: Frame, stuck: frozenset[LaneId]) -> Samples:
         if reading.ended_ns == replaced[reading.lane, reading.group]:
             for sample in reading.samples:
                 new.setdefault(type(sample), {})[sample.subject] = hold(reading, sample)
-    renewed = {(item.lane, item.group) for item in new.get(GpuIdentity, {}).values()}
+    renewed = {kind: {(item.lane, item.group) for item in new.get(kind, {}).values()} for kind in _OF_A_GPU}
     samples: dict[type[Sample], Mapping[Hashable, Held[Any]]] = {
-        kind: _kept(kind, held, frame, stuck, renewed if kind is GpuIdentity else replaced)
-        for kind, held in previous.items()
+        kind: _kept(kind, held, frame, stuck, renewed.get(kind, replaced)) for kind, held in previous.items()
     }
     for kind, items in new.items():
         old = samples.get(kind)

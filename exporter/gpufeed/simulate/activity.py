@@ -74,12 +74,13 @@ class Phase:
 class Incident:
     """Something that happens to the node at a time, counted from its start; for ever where it has no end."""
 
-    kind: Literal["lost", "hang", "driver_absent", "xid", "port_down"]
+    kind: Literal["lost", "hang", "driver_absent", "xid", "port_down", "mig"]
     from_ns: int = 0
     until_ns: int | None = None
     gpu: int | None = None  # None: all; a number the node has not: its last. port_down: the card beside it
     xid: int = 0
     recovery_action: int = 0  # field 230 while it lasts
+    mig_layout: str = "off"  # of kind mig: how the board is split from then on, see mig.py
 
     def holds(self, age_ns: int) -> bool:
         """At this age of the node."""
@@ -98,6 +99,7 @@ class Scenario:
     incidents: tuple[Incident, ...] = ()
     driver_version: str | None = None  # None: the simulator's usual one
     models: tuple[str, ...] = ()  # on which it makes sense; empty: on all
+    mig_layout: str = "off"  # of every board, see mig.py
 
     def phases_of(self, gpu: int) -> tuple[Phase, ...]:
         """The cycle of one GPU."""

@@ -65,11 +65,13 @@ INTS: Final = (
     "nvlink_recovery_failed", "nvlink_effective", "nvlink_symbol", "nvlink_effective_ber", "nvlink_symbol_ber",
     "c2c_links_up", "c2c_crc", "c2c_replay", "c2c_replay_b2b",
     "persistence", "compute_mode", "encoder_percent", "decoder_percent", "bar1_used_bytes", "video_clock_mhz",
+    "mig_layout", "mig_changes",
     "xids", *(f"xid{slot}" for slot in range(MAX_XIDS)),
     "processes", *(f"pid{slot}" for slot in range(MAX_PROCESSES)), *(f"bytes{slot}" for slot in range(MAX_PROCESSES)),
 )  # fmt: skip
 """`xids` counts XIDs ever; number n (from 0) stands in slot n modulo MAX_XIDS. Of ECC totals, `…_sram` is a part: the
-rest was in device memory. NVLink errors all are those of the link `nvlink_bad_link`; bit error ratios are packed as
+rest was in device memory. NVLink errors all are those of the link `nvlink_bad_link`;
+`mig_changes` counts how often instances were created or destroyed; bit error ratios are packed as
 the driver packs them.
 """
 

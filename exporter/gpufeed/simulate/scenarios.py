@@ -266,6 +266,23 @@ IB_PORT_DOWN = replace(
     incidents=(Incident(kind="port_down", gpu=VICTIM, from_ns=10 * _S),),
 )
 
+MIG = replace(
+    HEALTHY,
+    name="mig",
+    description="Every board is split into three instances with holes between them; a job runs in the first.",
+    models=("a100", "h100", "h200", "b200"),
+    mig_layout="mixed",
+)
+
+MIG_RECREATED = replace(
+    HEALTHY,
+    name="mig_recreated",
+    description=f"After ten seconds the seven instances of GPU {VICTIM} are destroyed and three others created.",
+    models=("a100", "h100", "h200", "b200"),
+    mig_layout="7x1g",
+    incidents=(Incident(kind="mig", gpu=VICTIM, from_ns=10 * _S, mig_layout="mixed"),),
+)
+
 SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
     {
         scenario.name: scenario
@@ -284,6 +301,8 @@ SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
             IB_PORT_DOWN,
             DRIVER_HANG,
             DRIVER_ABSENT_THEN_PRESENT,
+            MIG,
+            MIG_RECREATED,
         )
     }
 )

@@ -17,6 +17,7 @@ from gpufeed.simulate.faults import Fault
 from gpufeed.simulate.hardware import Board, GpuModel, boards
 from gpufeed.simulate.host import HostTruth
 from gpufeed.simulate.levels import HOST_INTEGRALS, Levels, levels
+from gpufeed.simulate.mig import NUMBERS
 
 NS_PER_S: Final = 1_000_000_000
 UTILIZATION_WINDOW_NS: Final = 500_000_000
@@ -113,6 +114,11 @@ class GpuTruth:
         )
         self._window_start = (graphics_s, dram_s)
 
+    def split(self, layout: str) -> None:
+        """All instances are destroyed, and those of `layout` created."""
+        self.counts["mig_layout"] = NUMBERS.index(layout)
+        self.counts["mig_changes"] = self.counts.get("mig_changes", 0) + 1
+
     def host_total(self, name: str) -> float:
         """An integral of the host's share by its name in HOST_INTEGRALS."""
         return self.host[HOST_INTEGRALS.index(name)]
@@ -199,6 +205,8 @@ class NodeTruth:
         self.age_ns = 0
         self.has_driver = True
         self.gpus = [GpuTruth(board, scenario.phases_of(board.index)) for board in boards(model, gpus)]
+        for gpu in self.gpus:
+            gpu.counts["mig_layout"] = NUMBERS.index(scenario.mig_layout)
         self.host = HostTruth(gpus)
         self._incidents = [_placed(incident, gpus) for incident in scenario.incidents]
         self._begun: set[Incident] = set()
@@ -236,14 +244,18 @@ class NodeTruth:
         for gpu in self.gpus:
             gpu.set_incidents([i for i in holding if i.gpu in (None, gpu.board.index)])
         for incident in holding:
-            if incident.kind == "xid" and incident not in self._begun:
+            if incident.kind in {"xid", "mig"} and incident not in self._begun:
                 self._begun.add(incident)
-                self._give_xid(incident)
+                self._befall(incident)
 
-    def _give_xid(self, incident: Incident) -> None:
+    def _befall(self, incident: Incident) -> None:
         for gpu in self.gpus:
-            if incident.gpu in (None, gpu.board.index):
+            if incident.gpu not in (None, gpu.board.index):
+                continue
+            if incident.kind == "xid":
                 gpu.xids.append(incident.xid)
+            else:
+                gpu.split(incident.mig_layout)
 
 
 def _placed(incident: Incident, gpus: int) -> Incident:

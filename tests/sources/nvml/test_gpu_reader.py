@@ -17,6 +17,7 @@ from gpufeed.model.gpu import (
     GpuIdentity,
     GpuProcesses,
     GpuSlow,
+    MigInstances,
     NvlinkTotals,
     PcieBytes,
 )
@@ -57,7 +58,7 @@ def test_each_group_gives_its_samples(bench: Bench) -> None:
         GPM: {GpmInterval},
         NVLINK: {NvlinkTotals},
         PROCESSES: {GpuProcesses},
-        SLOW: {GpuIdentity, GpuSlow, GpuErrors},
+        SLOW: {GpuIdentity, GpuSlow, GpuErrors, MigInstances},
         LINKS: {NvlinkLinks},
         RARE: {GpuIdentity, GpuErrorDetail},
     }

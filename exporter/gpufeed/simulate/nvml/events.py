@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 TABLE: Final = Table()
 
 _XID: Final = 0x8
-_SUPPORTED: Final = 0x1 | 0x2 | 0x4 | _XID | 0x10 | 0x100
+_MIG: Final = 0x100
+_SUPPORTED: Final = 0x1 | 0x2 | 0x4 | _XID | 0x10 | _MIG
 _RECOVERY_ACTION: Final = 0x8000
 _FIRST_SET: Final = 0x7F20_0000_0000
 _NO_INSTANCE: Final = 0xFFFF_FFFF
@@ -37,11 +38,11 @@ _POLL_S: Final = 0.01
 
 
 class EventSets:
-    """Event sets that exist, by address: GPU → (event types asked for, XIDs already told)."""
+    """Event sets that exist, by address: GPU → (event types asked for, XIDs and changes of MIG already told)."""
 
     def __init__(self) -> None:
         self._addresses = count(_FIRST_SET, 0x40)
-        self._sets: dict[int, dict[int, tuple[int, int]]] = {}
+        self._sets: dict[int, dict[int, tuple[int, int, int]]] = {}
 
     def create(self) -> int:
         """A new set."""
@@ -49,7 +50,7 @@ class EventSets:
         self._sets[address] = {}
         return address
 
-    def get(self, address: int | None) -> dict[int, tuple[int, int]]:
+    def get(self, address: int | None) -> dict[int, tuple[int, int, int]]:
         """What a set listens to. Raises Status."""
         found = self._sets.get(address or 0)
         if found is None:
@@ -81,7 +82,11 @@ def _free(face: "Face", event_set: int | None) -> None:
 def _register(gpu: Gpu, types: int, event_set: int | None) -> None:
     if types & ~_types_of(gpu):
         raise Status(NOT_SUPPORTED)  # none of them is registered then
-    gpu.face.events.get(event_set)[gpu.index] = (types, gpu.moment.whole("xids"))
+    gpu.face.events.get(event_set)[gpu.index] = (
+        types,
+        gpu.moment.whole("xids"),
+        gpu.moment.whole("mig_changes"),
+    )
 
 
 @TABLE.library("nvmlEventSetWait_v2", ADDRESS, ctypes.POINTER(pynvml.c_nvmlEventData_t), UINT)
@@ -97,7 +102,7 @@ def _wait(face: "Face", event_set: int | None, out: Any, timeout_ms: int) -> Non
 
 def _deliver(face: "Face", event_set: int | None, data: Any) -> bool:
     listening = face.events.get(event_set)
-    for index, (types, told) in listening.items():
+    for index, (types, told, told_mig) in listening.items():
         face.suffer("nvmlEventSetWait_v2", index)
         moment = face.moment(index)
         if moment.whole("lost"):
@@ -108,7 +113,13 @@ def _deliver(face: "Face", event_set: int | None, data: Any) -> bool:
             data.eventType = _XID
             data.eventData = moment.whole(f"xid{told % MAX_XIDS}")
             data.gpuInstanceId = data.computeInstanceId = _NO_INSTANCE
-            listening[index] = (types, told + 1)
+            listening[index] = (types, told + 1, told_mig)
+            return True
+        if types & _MIG and moment.whole("mig_changes") > told_mig:
+            data.device = ctypes.cast(face.handle(index), pynvml.c_nvmlDevice_t)
+            data.eventType, data.eventData = _MIG, 0
+            data.gpuInstanceId = data.computeInstanceId = _NO_INSTANCE
+            listening[index] = (types, told, moment.whole("mig_changes"))
             return True
     return False
 

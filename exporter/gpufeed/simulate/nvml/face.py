@@ -19,7 +19,7 @@ import pynvml
 from gpufeed.simulate.block import BlockReader, Moment, TornBlockError
 from gpufeed.simulate.faults import Fault, decode
 from gpufeed.simulate.hardware import MODELS, boards
-from gpufeed.simulate.nvml import errors, events, fields, gpm, identity, links, processes, readings, system
+from gpufeed.simulate.nvml import errors, events, fields, gpm, identity, links, mig, processes, readings, system
 from gpufeed.simulate.nvml.library import (
     DRIVER_NOT_LOADED,
     ERROR_TEXTS,
@@ -48,10 +48,12 @@ FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
             gpm.TABLE,
             processes.TABLE,
             events.TABLE,
+            mig.TABLE,
         )
     }
 )
 
+_OF_THE_NODE: Final = frozenset(function.name for function in system.TABLE)
 _ERROR_STRING: Final = "nvmlErrorString"
 _TEXTS: Final = {code: ctypes.create_string_buffer(text.encode()) for code, text in ERROR_TEXTS.items()}
 _FIRST_HANDLE: Final = 0x7F00_0000_1000
@@ -201,10 +203,12 @@ class Face:
         if function.needs_init and not self.initialized:
             raise Status(UNINITIALIZED)
         if function.takes_device:
-            index = self.index(arguments[0])
+            is_part = mig.is_part(arguments[0])
+            index = mig.board_of(arguments[0]) if is_part else self.index(arguments[0])
             if not self.moment().header.has_driver:
                 raise Status(UNKNOWN)
-            function.call(self.gpu(index, function.name), *arguments[1:])
+            gpu = self.gpu(index, function.name)
+            function.call(mig.part_of(gpu, arguments[0], function.name) if is_part else gpu, *arguments[1:])
         else:
             self.suffer(function.name, None)
             function.call(self, *arguments)

@@ -5,7 +5,7 @@ import ctypes
 import time
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pynvml
 
@@ -15,8 +15,10 @@ from gpufeed.simulate.nvml.library import (
     ADDRESS_P,
     ARGUMENT_VERSION_MISMATCH,
     INVALID_ARGUMENT,
+    NOT_FOUND,
     NOT_SUPPORTED,
     SUCCESS,
+    UINT,
     Gpu,
     Status,
     Table,
@@ -65,13 +67,22 @@ _FIRST_LINK_METRIC: Final = 62
 _LAST_LINK_METRIC: Final = 97
 
 
+class Taken(NamedTuple):
+    """What a sample is of: a board, or one life of a GPU instance of it. Is it the one that the job runs in."""
+
+    gpu: int
+    gi: int | None = None
+    life: int = 0
+    is_active: bool = True
+
+
 class Samples:
     """Sample buffers that are allocated, by address: None until filled."""
 
     def __init__(self) -> None:
         self._addresses = count(_FIRST_SAMPLE, 0x40)
-        self._taken: dict[int, tuple[int, Moment] | None] = {}
-        self.last_ns: dict[int, int] = {}  # GPU → the moment of its last sample
+        self._taken: dict[int, tuple[Taken, Moment] | None] = {}
+        self.last_ns: dict[Taken, int] = {}  # what it is of → the moment of its last sample
 
     def allocate(self) -> int:
         """A new buffer."""
@@ -79,13 +90,13 @@ class Samples:
         self._taken[address] = None
         return address
 
-    def fill(self, address: int | None, gpu: int, moment: Moment) -> None:
+    def fill(self, address: int | None, taken: Taken, moment: Moment) -> None:
         """Keep what a GPU's integrals are now. Raises Status."""
         if address not in self._taken:
             raise Status(INVALID_ARGUMENT)
-        self._taken[address or 0] = (gpu, moment)
+        self._taken[address or 0] = (taken, moment)
 
-    def get(self, address: int | None) -> tuple[int, Moment]:
+    def get(self, address: int | None) -> tuple[Taken, Moment]:
         """GPU and moment of a filled buffer. Raises Status."""
         sample = self._taken.get(address or 0)
         if sample is None:
@@ -117,15 +128,26 @@ def _free(face: "Face", sample: int | None) -> None:
 
 @TABLE.device("nvmlGpmSampleGet", ADDRESS)
 def _sample(gpu: Gpu, sample: int | None) -> None:
+    _fill(gpu, sample, Taken(gpu.index))
+
+
+@TABLE.device("nvmlGpmMigSampleGet", UINT, ADDRESS)
+def _mig_sample(gpu: Gpu, gi: int, sample: int | None) -> None:
+    if not any(part.gi == gi for part in gpu.parts):
+        raise Status(NOT_FOUND)
+    _fill(gpu, sample, Taken(gpu.index, gi, gpu.moment.whole("mig_changes"), gi == gpu.parts[0].gi))
+
+
+def _fill(gpu: Gpu, sample: int | None, taken: Taken) -> None:
     if not gpu.board.model.has_gpm:
         raise Status(NOT_SUPPORTED)
     moment, waits = gpu.moment, _WAITS if gpu.moment.header.period_ns else 0
     # in real time the truth may be late on a busy machine; a driver's samples are never of the same instant
-    while waits and moment.header.now_ns == gpu.face.gpm.last_ns.get(gpu.index):
+    while waits and moment.header.now_ns == gpu.face.gpm.last_ns.get(taken):
         time.sleep(_WAIT_S)
         moment, waits = gpu.face.moment(gpu.index), waits - 1
-    gpu.face.gpm.last_ns[gpu.index] = moment.header.now_ns
-    gpu.face.gpm.fill(sample, gpu.index, moment)
+    gpu.face.gpm.last_ns[taken] = moment.header.now_ns
+    gpu.face.gpm.fill(sample, taken, moment)
 
 
 @TABLE.library("nvmlGpmMetricsGet", ctypes.POINTER(pynvml.c_nvmlGpmMetricsGet_t))
@@ -133,12 +155,13 @@ def _metrics(face: "Face", out: Any) -> None:
     request = out.contents
     if request.version != pynvml.NVML_GPM_METRICS_GET_VERSION:
         raise Status(ARGUMENT_VERSION_MISMATCH)
-    older_gpu, older = face.gpm.get(ctypes.cast(request.sample1, ctypes.c_void_p).value)
-    newer_gpu, newer = face.gpm.get(ctypes.cast(request.sample2, ctypes.c_void_p).value)
+    was, older = face.gpm.get(ctypes.cast(request.sample1, ctypes.c_void_p).value)
+    taken, newer = face.gpm.get(ctypes.cast(request.sample2, ctypes.c_void_p).value)
+    newer_gpu = taken.gpu
     face.suffer("nvmlGpmMetricsGet", newer_gpu)
     between_ns = newer.header.now_ns - older.header.now_ns
     # in real time the truth moves in steps, and either sample may be one step older than the caller's clock
-    if older_gpu != newer_gpu or between_ns <= 0 or between_ns + 2 * newer.header.period_ns < _SHORTEST_NS:
+    if was != taken or between_ns <= 0 or between_ns + 2 * newer.header.period_ns < _SHORTEST_NS:
         raise Status(INVALID_ARGUMENT)
     links = face.boards[newer_gpu].model.nvlink_links
     seconds = between_ns / 1e9
@@ -151,7 +174,7 @@ def _metrics(face: "Face", out: Any) -> None:
             metric.nvmlReturn = status.code
             continue
         metric.nvmlReturn = NOT_SUPPORTED if rate is None else SUCCESS
-        true = 0.0 if rate is None else rate(older, newer, seconds)
+        true = 0.0 if rate is None or not taken.is_active else rate(older, newer, seconds)
         metric.value = face.tell("nvmlGpmMetricsGet", newer_gpu, metric.metricId, true, metric.value)
 
 

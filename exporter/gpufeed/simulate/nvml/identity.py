@@ -3,10 +3,12 @@
 
 import ctypes
 from typing import Any, Final
+from uuid import NAMESPACE_OID, uuid5
 
 import pynvml
 
 from gpufeed.simulate.gpu_model import TemperatureLimits
+from gpufeed.simulate.mig import SLICES, MigDevice
 from gpufeed.simulate.nvml.library import (
     ADDRESS,
     INVALID_ARGUMENT,
@@ -27,7 +29,7 @@ _CLOCK_VIDEO: Final = 3
 
 @TABLE.device("nvmlDeviceGetUUID", ADDRESS, UINT)
 def _uuid(gpu: Gpu, buffer: int, length: int) -> None:
-    write_text(gpu.board.uuid, buffer, length)
+    write_text(gpu.board.uuid if gpu.part is None else mig_uuid(gpu, gpu.part), buffer, length)
 
 
 @TABLE.device("nvmlDeviceGetSerial", ADDRESS, UINT)
@@ -38,7 +40,9 @@ def _serial(gpu: Gpu, buffer: int, length: int) -> None:
 
 @TABLE.device("nvmlDeviceGetName", ADDRESS, UINT)
 def _name(gpu: Gpu, buffer: int, length: int) -> None:
-    write_text(gpu.board.model.name, buffer, length)
+    part = gpu.part
+    size = "" if part is None else f" MIG {part.slices}g.{gpu.memory_bytes >> 30}gb"
+    write_text(gpu.board.model.name + size, buffer, length)
 
 
 @TABLE.device("nvmlDeviceGetBoardPartNumber", ADDRESS, UINT)
@@ -148,12 +152,12 @@ def _compute_mode(gpu: Gpu, out: Any) -> None:
 def _mig_mode(gpu: Gpu, current: Any, pending: Any) -> None:
     if not gpu.board.model.has_mig:
         raise Status(NOT_SUPPORTED)
-    current[0] = pending[0] = 0
+    current[0] = pending[0] = int(gpu.is_mig)
 
 
 @TABLE.device("nvmlDeviceGetMaxMigDeviceCount", UINT_P)
 def _mig_devices(gpu: Gpu, out: Any) -> None:
-    out[0] = 7 if gpu.board.model.has_mig else 0
+    out[0] = SLICES if gpu.board.model.has_mig else 0
 
 
 @TABLE.device("nvmlDeviceGetVirtualizationMode", UINT_P)
@@ -186,6 +190,11 @@ def _temperature_threshold(gpu: Gpu, limit: int, out: Any) -> None:
     if threshold is None:
         raise Status(NOT_SUPPORTED)
     out[0] = threshold
+
+
+def mig_uuid(gpu: Gpu, part: MigDevice) -> str:
+    """The same for the same place on the same board, also after it was created anew: so the driver makes them."""
+    return f"MIG-{uuid5(NAMESPACE_OID, f'{gpu.board.uuid}/{part.gi}/{part.ci}')}"
 
 
 def _require(has: bool) -> None:  # noqa: FBT001  # the name says it

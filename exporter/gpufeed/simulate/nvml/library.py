@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gpufeed.simulate.block import Moment
 from gpufeed.simulate.hardware import Board
+from gpufeed.simulate.mig import LAYOUTS, MEMORY_SLICES, NUMBERS, MigDevice
 
 if TYPE_CHECKING:
     from gpufeed.simulate.nvml.face import Face
@@ -68,11 +69,28 @@ class Gpu:
     face: "Face"
     board: Board
     moment: Moment
+    part: MigDevice | None = None  # of a MIG device's handle: which it is
 
     @property
     def index(self) -> int:
         """NVML index."""
         return self.board.index
+
+    @property
+    def is_mig(self) -> bool:
+        """Whether MIG is on, with or without instances."""
+        return self.moment.whole("mig_layout") > 0
+
+    @property
+    def parts(self) -> tuple[MigDevice, ...]:
+        """The MIG devices of the board."""
+        return LAYOUTS[NUMBERS[self.moment.whole("mig_layout")]]
+
+    @property
+    def memory_bytes(self) -> int:
+        """Of the board or the GPU instance."""
+        size = self.board.model.memory_bytes
+        return size if self.part is None else size * self.part.memory_slices // MEMORY_SLICES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

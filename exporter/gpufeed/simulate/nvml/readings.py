@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pynvml
 
+from gpufeed.simulate.mig import EMPTY_BYTES, MEMORY_SLICES
 from gpufeed.simulate.nvml.library import (
     ARGUMENT_VERSION_MISMATCH,
     INVALID_ARGUMENT,
@@ -42,6 +43,7 @@ _POLICIES: Final = {
 
 @TABLE.device("nvmlDeviceGetUtilizationRates", ctypes.POINTER(pynvml.c_nvmlUtilization_t))
 def _utilization(gpu: Gpu, out: Any) -> None:
+    _require(not gpu.is_mig)
     out.contents.gpu = round(100 * gpu.moment.value("utilization_ratio"))
     out.contents.memory = round(100 * gpu.moment.value("memory_utilization_ratio"))
 
@@ -49,10 +51,8 @@ def _utilization(gpu: Gpu, out: Any) -> None:
 @TABLE.device("nvmlDeviceGetMemoryInfo", ctypes.POINTER(pynvml.c_nvmlMemory_t))
 def _memory(gpu: Gpu, out: Any) -> None:
     _require(gpu.board.model.has_framebuffer)
-    model, used = gpu.board.model, gpu.moment.whole("memory_used_bytes")
-    out.contents.total = model.memory_bytes
-    out.contents.used = used + model.memory_reserved_bytes
-    out.contents.free = model.memory_bytes - model.memory_reserved_bytes - used
+    total, reserved, used = _memory_of(gpu)
+    out.contents.total, out.contents.used, out.contents.free = total, used + reserved, total - reserved - used
 
 
 @TABLE.device("nvmlDeviceGetMemoryInfo_v2", ctypes.POINTER(pynvml.c_nvmlMemory_v2_t))
@@ -60,18 +60,15 @@ def _memory_v2(gpu: Gpu, out: Any) -> None:
     if out.contents.version != pynvml.nvmlMemory_v2:
         raise Status(ARGUMENT_VERSION_MISMATCH)
     _require(gpu.board.model.has_framebuffer)
-    model, used = gpu.board.model, gpu.moment.whole("memory_used_bytes")
-    out.contents.total = model.memory_bytes
-    out.contents.reserved = model.memory_reserved_bytes
-    out.contents.used = used
-    out.contents.free = model.memory_bytes - model.memory_reserved_bytes - used
+    out.contents.total, out.contents.reserved, out.contents.used = total, reserved, used = _memory_of(gpu)
+    out.contents.free = total - reserved - used
 
 
 @TABLE.device("nvmlDeviceGetBAR1MemoryInfo", ctypes.POINTER(pynvml.c_nvmlBAR1Memory_t))
 def _bar1(gpu: Gpu, out: Any) -> None:
     _require(gpu.board.model.has_framebuffer)
     # the aperture covers the memory, rounded up to a power of two
-    out.contents.bar1Total = 1 << (gpu.board.model.memory_bytes - 1).bit_length()
+    out.contents.bar1Total = 1 << (gpu.memory_bytes - 1).bit_length()
     out.contents.bar1Used = gpu.moment.whole("bar1_used_bytes")
     out.contents.bar1Free = out.contents.bar1Total - out.contents.bar1Used
 
@@ -162,12 +159,24 @@ def _margin(gpu: Gpu, out: Any) -> None:
 
 @TABLE.device("nvmlDeviceGetEncoderUtilization", UINT_P, UINT_P)
 def _encoder(gpu: Gpu, percent: Any, period_us: Any) -> None:
+    _require(not gpu.is_mig)
     percent[0], period_us[0] = gpu.moment.whole("encoder_percent"), _CODEC_PERIOD_US
 
 
 @TABLE.device("nvmlDeviceGetDecoderUtilization", UINT_P, UINT_P)
 def _decoder(gpu: Gpu, percent: Any, period_us: Any) -> None:
+    _require(not gpu.is_mig)
     percent[0], period_us[0] = gpu.moment.whole("decoder_percent"), _CODEC_PERIOD_US
+
+
+def _memory_of(gpu: Gpu) -> tuple[int, int, int]:
+    """Total, reserved by the driver, used; the job is in the first instance."""
+    total, reserved = gpu.memory_bytes, gpu.board.model.memory_reserved_bytes
+    if gpu.part is None:
+        return total, reserved, gpu.moment.whole("memory_used_bytes")
+    reserved = reserved * gpu.part.memory_slices // MEMORY_SLICES
+    is_first = gpu.part.gi == gpu.parts[0].gi
+    return total, reserved, min(gpu.moment.whole("memory_used_bytes"), total - reserved) if is_first else EMPTY_BYTES
 
 
 def _require(has: bool) -> None:  # noqa: FBT001  # the name says it

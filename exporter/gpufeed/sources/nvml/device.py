@@ -143,6 +143,18 @@ class Device:
         """Mode in force, not the pending one. Source: nvmlDeviceGetMigMode, Ampere and newer."""
         return bool(self._call("nvmlDeviceGetMigMode")[0])
 
+    def mig_devices_max(self) -> int:
+        """How many places for MIG devices there are, used or not. Source: nvmlDeviceGetMaxMigDeviceCount."""
+        return int(self._call("nvmlDeviceGetMaxMigDeviceCount"))
+
+    def mig_device(self, place: int) -> "Device":
+        """The MIG device in a place; Absent where there is none. Source: nvmlDeviceGetMigDeviceHandleByIndex."""
+        return Device(self.nvml, self._call("nvmlDeviceGetMigDeviceHandleByIndex", place))
+
+    def mig_ids(self) -> tuple[int, int]:
+        """Of a MIG device: GPU instance and compute instance. Source: nvmlDeviceGetGpuInstanceId and its twin."""
+        return int(self._call("nvmlDeviceGetGpuInstanceId")), int(self._call("nvmlDeviceGetComputeInstanceId"))
+
     def ecc_enabled(self) -> bool:
         """Mode in force, not the pending one. Source: nvmlDeviceGetEccMode."""
         return bool(self._call("nvmlDeviceGetEccMode")[0])

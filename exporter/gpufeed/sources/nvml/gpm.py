@@ -52,6 +52,9 @@ _PIPES: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
 )  # fmt: skip
 """Pipes by nvmlGpmMetricId_t; of a codec there are several engines, and its ratio is their mean."""
 
+_OF_THE_BOARD: Final = frozenset({20, 21, 60, 61})
+"""What its instances share: the ways to the host and to other boards."""
+
 # nvmlGpmMetric_t: metricId, nvmlReturn, value, and three pointers to names
 _ANSWER: Final = struct.Struct("<IId24x")
 _METRICS_AT: Final = 24
@@ -64,15 +67,17 @@ class _Sampled(NamedTuple):
 
 
 class GpmReadings:
-    """The pair of samples of one GPU."""
+    """The pair of samples of one GPU, or of one GPU instance of it."""
 
-    def __init__(self, device: Device, clock: Clock) -> None:
+    def __init__(self, device: Device, clock: Clock, gpu_instance: int | None = None) -> None:
         self._device = device
+        self._gpu_instance = gpu_instance
         self._clock = clock
         self._spare: list[Any] = [device.nvml.call("nvmlGpmSampleAlloc") for _ in range(2)]
         self._older: _Sampled | None = None
         self._request = gpm_request()
-        self._ask_for((*_METRICS, *(metric_id for ids in _PIPES.values() for metric_id in ids)))
+        every = (*_METRICS, *(metric_id for ids in _PIPES.values() for metric_id in ids))
+        self._ask_for(every if gpu_instance is None else tuple(one for one in every if one not in _OF_THE_BOARD))
 
     def read(self, gpu: GpuKey) -> GpmInterval | None:
         """Means since the last read; None for the first, for one too early, and after too long. Raises SourceError."""
@@ -102,7 +107,11 @@ class GpmReadings:
     def _sample(self) -> _Sampled:
         sample = self._spare[-1]
         began_ns = self._clock.monotonic_ns()
-        self._device.nvml.call("nvmlGpmSampleGet", self._device.handle, sample)
+        nvml, handle = self._device.nvml, self._device.handle
+        if self._gpu_instance is None:
+            nvml.call("nvmlGpmSampleGet", handle, sample)
+        else:
+            nvml.call("nvmlGpmMigSampleGet", handle, self._gpu_instance, sample)
         return _Sampled(sample, (began_ns + self._clock.monotonic_ns()) // 2)
 
     def _keep(self, newer: _Sampled) -> None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from gpufeed.errors import DeviceLost, DeviceResetRequired, SourceError
 from gpufeed.model.frame import GpuEvent, InputStatus
-from gpufeed.model.gpu import GpuCondition
+from gpufeed.model.gpu import GpuCondition, GpuProcesses
 from gpufeed.model.ids import GroupName
 from gpufeed.sources.contract import Desk, DeviceFailure, Outcome, Reader
 from gpufeed.sources.nvml.events import MIG_CHANGED
@@ -110,7 +110,10 @@ class GpuReader:
         failures: list[SourceError] = []
         slow, errors = gpu.slow.read(gpu.identity.gpu, failures)
         c2c = gpu.c2c.get()
-        given = (slow, errors, None if c2c is None else c2c.read(gpu.identity.gpu))
+        split = gpu.mig.look(failures, is_on=slow.mig_enabled)
+        if gpu.mig.has_turned:
+            self._presence.forget()  # what it can give has changed with it, and no event said so
+        given = (slow, errors, None if c2c is None else c2c.read(gpu.identity.gpu), split)
         # the identity costs nothing here, and is soon known of a GPU that came back
         samples = (gpu.identity, *(sample for sample in given if sample is not None))
         return Outcome(samples=samples, inputs=self._news(gpu), failures=self._failures(failures))
@@ -126,14 +129,19 @@ class GpuReader:
 
     def _read_processes(self, gpu: OpenGpu) -> Outcome:
         failures: list[SourceError] = []
-        processes = gpu.processes.read(gpu.identity.gpu, failures)
-        if processes is None:
-            self._leave_board()
-            return Outcome(inputs=self._news(gpu), failures=self._failures(failures))
+        samples = gpu.mig.read(failures)
+        if not gpu.mig.is_split:
+            whole = gpu.processes.read(gpu.identity.gpu, failures)
+            samples = () if whole is None else (whole,)
+        lists = [sample.processes for sample in samples if isinstance(sample, GpuProcesses)]
         board, lane = self._desk.board, self._desk.lane
-        board.gpu_pids[lane] = (gpu.identity.gpu.uuid, tuple(process.pid for process in processes.processes))
-        (board.idle_gpus.discard if processes.processes else board.idle_gpus.add)(lane)
-        return Outcome(samples=(processes,), inputs=self._news(gpu), failures=self._failures(failures))
+        if lists:
+            pids = tuple(process.pid for processes in lists for process in processes)
+            board.gpu_pids[lane] = (gpu.identity.gpu.uuid, pids)
+            (board.idle_gpus.discard if pids else board.idle_gpus.add)(lane)
+        else:
+            self._leave_board()
+        return Outcome(samples=samples, inputs=self._news(gpu), failures=self._failures(failures))
 
     def _read_nvlink(self, gpu: OpenGpu) -> Outcome:
         nvlink = gpu.nvlink.get()
@@ -148,7 +156,8 @@ class GpuReader:
     def _read_gpm(self, gpu: OpenGpu) -> Outcome:
         gpm = gpu.gpm.get()
         interval = None if gpm is None else gpm.read(gpu.identity.gpu)
-        return Outcome(samples=() if interval is None else (interval,), inputs=self._news(gpu))
+        whole = () if interval is None else (interval,)
+        return Outcome(samples=(*whole, *gpu.mig.read_gpm()), inputs=self._news(gpu))
 
     def _read_events(self, gpu: OpenGpu) -> Outcome:
         listener = gpu.events.get()

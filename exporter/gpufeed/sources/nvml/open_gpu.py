@@ -16,6 +16,7 @@ from gpufeed.sources.nvml.fast import FastReadings
 from gpufeed.sources.nvml.gpm import GpmReadings
 from gpufeed.sources.nvml.identity import read_identity
 from gpufeed.sources.nvml.links import LinkReadings
+from gpufeed.sources.nvml.mig import MigReadings
 from gpufeed.sources.nvml.nvlink import LinkStates, NvlinkReadings, count_links
 from gpufeed.sources.nvml.processes import ProcessLists
 from gpufeed.sources.nvml.rare import RareReadings
@@ -64,6 +65,7 @@ class OpenGpu:
         self.slow = SlowReadings(device)
         self.rare = RareReadings(device)
         self.processes = ProcessLists(device)
+        self.mig = MigReadings(device, self.identity, desk.clock)
         self.nvlink = Part(self._nvlink)
         self.links = Part(self._link_readings)
         self.c2c = Part(lambda: C2cReadings(device))
@@ -72,7 +74,7 @@ class OpenGpu:
 
     def close(self) -> None:
         """Free what was allocated, as far as NVML lets it."""
-        for made in (self.gpm.made, self.events.made):
+        for made in (self.mig, self.gpm.made, self.events.made):
             try:
                 if made is not None:
                     made.close()
