@@ -88,6 +88,7 @@ class Face:
         self.boards = boards(MODELS[header.model], header.gpus)
         self._faults: tuple[int, tuple[Fault, ...]] = (-1, ())
         self._matched: Counter[Fault] = Counter()
+        self._stalled: set[Fault] = set()  # hangs that were met, where time is stepped
         self._callbacks: dict[str, Any] = {}  # a callback that is collected while C may call it ends the process
 
     def __getattr__(self, name: str) -> _Pointer:
@@ -128,6 +129,10 @@ class Face:
 
     def suffer(self, function: str, gpu: int | None, field: int | None = None) -> None:
         """Let the faults of this call happen. Raises Status."""
+        if self._stalled:
+            self._stalled.intersection_update(self._table())
+            if any(_is_behind(function, gpu, fault) for fault in self._stalled):
+                self.hung.add(gpu)
         for fault in self._table():
             if fault.effect in _NOT_AN_ERROR or not fault.concerns(function, gpu, field):
                 continue
@@ -170,6 +175,7 @@ class Face:
         if self.moment().header.period_ns == 0:
             # Nobody could move time on while this call waits. The answer is given, and marked as not yet there.
             self.hung.add(gpu)
+            self._stalled.add(fault)
             return
         while fault in self._table():
             time.sleep(_HANG_POLL_S)
@@ -248,6 +254,13 @@ def uninstall() -> None:
     _reset(None)
     if isinstance(present, Face):
         present.close()
+
+
+def _is_behind(function: str, gpu: int | None, fault: Fault) -> bool:
+    """Whether this call could not be made, because its thread is in the one that hangs: one a GPU, one for the node."""
+    if fault.gpu is not None:
+        return gpu == fault.gpu
+    return (fault.function in _OF_THE_NODE) == (function in _OF_THE_NODE)
 
 
 def _reset(library: Face | None) -> None:
