@@ -108,6 +108,13 @@ def _rules_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config.file", dest="config_file", metavar="FILE", help="Configuration file.")
 
 
+def _release_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--for", dest="release_for", metavar="DURATION", default="10m", help="For how long; 10m.")
+    parser.add_argument("--resume", action="store_true", help="Open NVML again now instead.")
+    parser.add_argument("--socket", metavar="PATH", help="Control socket of the daemon; default: as configured.")
+    parser.add_argument("--config.file", dest="config_file", metavar="FILE", help="Configuration file of the daemon.")
+
+
 def _metrics_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("markdown", "json"), default="markdown", help="Form of the output.")
 
@@ -120,4 +127,5 @@ _COMMANDS: Final = {
     "check-config": _Command("check_config", "Say what is wrong with a configuration file.", _check_flags),
     "rules": _Command("rules", "Print the alert rules for Prometheus.", _rules_flags),
     "metrics": _Command("metrics", "Print every metric there is.", _metrics_flags),
+    "release": _Command("release", "Let go of all GPUs for a reset or a driver upgrade.", _release_flags),
 }

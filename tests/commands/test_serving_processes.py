@@ -100,6 +100,38 @@ def test_the_control_socket_answers_its_owner(starter: Starter, tmp_path: Path) 
     assert not control.exists()
 
 
+def test_gpus_are_let_go_by_command_and_by_signal_and_taken_back(starter: Starter, tmp_path: Path) -> None:
+    file = config(tmp_path, f"paths: {{runtime: {tmp_path / 'run'}}}\n")
+    daemon = starter.gpufeed("demo", "--gpus=2", f"--config.file={file}")
+    here = f"--config.file={file}"
+
+    def shown() -> int:
+        return len(daemon.values("gpufeed_gpu_power_watts"))
+
+    poll(lambda: shown() == 2, 20, "both GPUs")
+    done = gpufeed("release", "--for=30s", here)
+    assert (done.returncode, done.stdout.split(";")[0]) == (0, "NVML is closed for 30s")
+    poll(lambda: shown() == 0, 20, "let go by command")
+    assert gpufeed("release", "--resume", here).returncode == 0
+    poll(lambda: shown() == 2, 20, "taken back")
+    daemon.popen.send_signal(signal.SIGUSR1)
+    poll(lambda: shown() == 0, 20, "let go by signal")
+    assert gpufeed("release", "--resume", here).returncode == 0
+    poll(lambda: shown() == 2, 20, "taken back again")
+    assert gpufeed("release", "--for=2s", here).returncode == 0
+    poll(lambda: shown() == 0, 20, "let go for a while")
+    poll(lambda: shown() == 2, 30, "taken back by itself")
+    assert gpufeed("release", "--for=2d", here).returncode == 1
+    assert daemon.stop() == 0
+
+
+def test_without_a_daemon_a_release_says_where_it_looked(tmp_path: Path) -> None:
+    done = gpufeed("release", f"--socket={tmp_path / 'none.sock'}")
+    assert done.returncode == 3
+    assert f"{tmp_path / 'none.sock'}: No such file or directory" in done.stderr
+    assert gpufeed("release", "--for=soon").returncode == 2
+
+
 def test_a_second_daemon_in_the_same_runtime_directory_says_so_and_serves(starter: Starter, tmp_path: Path) -> None:
     file = config(tmp_path, f"paths: {{runtime: {tmp_path / 'run'}}}\n")
     first = starter.gpufeed("run", f"--config.file={file}")

@@ -19,7 +19,7 @@ from gpufeed.config.fold import settings
 from gpufeed.config.probe import probe_config
 from gpufeed.config.schema import Config
 from gpufeed.control import ControlError, ControlServer
-from gpufeed.daemon.commands import commands
+from gpufeed.daemon.commands import RELEASE_FOR_S, commands
 from gpufeed.daemon.facts import Facts
 from gpufeed.daemon.node import NodeKeeper
 from gpufeed.daemon.recent import Recent
@@ -35,6 +35,7 @@ from gpufeed.history.states import StateHistory
 from gpufeed.logs import fields
 from gpufeed.model.desired import ProbeConfig
 from gpufeed.model.state import NodeState
+from gpufeed.units import nanoseconds
 from gpufeed.web.endpoints import Endpoints, Identity, Options
 from gpufeed.web.server import WebServer
 from gpufeed.web.sockets import shown
@@ -91,6 +92,7 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end, f"got {number.name}")
         loop.add_signal_handler(signal.SIGHUP, self._on_hangup)
+        loop.add_signal_handler(signal.SIGUSR1, self._release)
         await self._begin()
         watching = asyncio.create_task(self._watch(), name="watch")
         pinging = asyncio.create_task(self._ping(), name="watchdog")
@@ -211,6 +213,11 @@ class Daemon:
             raise
         finally:
             self._start.systemd.ready("Serving")
+
+    def _release(self) -> None:
+        """As `gpufeed release` without a duration does: for whoever can send a signal and no more."""
+        self._supervisor.release(self._start.clock.monotonic_ns() + nanoseconds(RELEASE_FOR_S))
+        _log.info("NVML is closed", extra=fields(seconds=RELEASE_FOR_S))
 
     def _on_hangup(self) -> None:
         async def reload() -> None:
