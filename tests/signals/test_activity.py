@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpufeed.signals.activity import exposed_ratio, is_spin, split_active
+from gpufeed.model.state import StateCause
+from gpufeed.signals.activity import copied_between_gpus, is_spin, split_active
+from gpufeed.signals.exposed import exposed_ratio
 from gpufeed.signals.features import GpuFeatures
+from gpufeed.signals.footprint import UNKNOWN, Footprint, Highest
 
 COMPUTING = GpuFeatures(active=1.0, has_gpm=True, sm=0.9, tensor=0.5, dram=0.4, has_nvlink=True, has_peers=True)
 COLLECTIVE = replace(COMPUTING, sm=0.15, tensor=0.0, dram=0.1)
@@ -48,8 +51,8 @@ def split(of: GpuFeatures, *, is_company: bool = False) -> dict[str, float]:
         # nothing moves
         (SPIN, {"starved.peer": 1.0}),
         (replace(SPIN, has_peers=False), {"busy.other": 1.0}),
-        # bytes move a twentieth of the time only: the rest is waiting
-        (replace(COLLECTIVE, nvlink=0.02), {"communicating.nvlink": 0.1, "starved.peer": 0.9}),
+        # bytes that need a tenth of the time at a fifth of the rate, and a quarter more: the rest is waiting
+        (replace(COLLECTIVE, nvlink=0.02), {"communicating.nvlink": 0.125, "starved.peer": 0.875}),
         # a mixture without traffic, while a peer computes on
         (replace(COMPUTING, sm=0.475, tensor=0.25, dram=0.2, peer_sm=0.9), {"starved.peer": 0.5, "busy.tensor": 0.5}),
         (replace(COMPUTING, sm=0.475, tensor=0.25, dram=0.2, peer_sm=0.5), {"busy.tensor": 1.0}),
@@ -67,13 +70,75 @@ def test_with_gpm(of: GpuFeatures, expected: dict[str, float]) -> None:
     assert split(of) == pytest.approx(expected, abs=1e-3)
 
 
-def test_what_has_been_learned_of_a_job_moves_its_levels() -> None:
+def seen(sm: float, tensor: float, *, is_even: bool = False, hidden_fabric: float = 0.0) -> Footprint:
+    """A job whose highest levels these are, over a minute; even: of all its intervals."""
+    mean = tensor if is_even else tensor / 2
+    now = Highest(sm=sm, tensor=tensor, tensor_sum_s=60 * mean, seconds=60.0)
+    return Footprint(now=now, hidden_fabric=hidden_fabric)
+
+
+def test_a_job_that_is_seen_to_compute_lower_is_held_to_its_own_level() -> None:
     attention = replace(COMPUTING, sm=0.5, tensor=0.25, dram=0.2, nvlink=0.05)  # looks like a mixture …
     assert exposed_ratio(attention) == pytest.approx((0.8 - 0.5) / 0.65)
-    usual = replace(attention, sm_busy_usual=0.5, tensor_busy_usual=0.25)  # … and is how this job computes
+    usual = replace(attention, footprint=seen(0.5, 0.15))  # … and is how this job computes
     assert exposed_ratio(usual) == 0.0
-    lower = replace(usual, sm=0.3, tensor=0.1, dram=0.6)
-    assert exposed_ratio(lower) == pytest.approx((0.5 - 0.3) / 0.35)
+    assert exposed_ratio(replace(usual, sm=0.3, tensor=0.1)) == pytest.approx((0.5 - 0.3) / 0.35)
+
+
+def test_matrix_products_fill_the_device_however_even_a_mixture_is() -> None:
+    # steps of milliseconds: every interval is the same mixture, and none shows the computing alone
+    even = replace(COMPUTING, sm=0.78, tensor=0.45, dram=0.4, nvlink=0.16, footprint=seen(0.78, 0.45, is_even=True))
+    assert exposed_ratio(even) == pytest.approx((0.92 - 0.78) / (0.92 - 0.15))
+    # the bytes at a third of the link's rate would not take so long: the rest of the distance is something else
+    assert exposed_ratio(replace(even, nvlink=0.035)) == pytest.approx(0.035 / 0.35)
+    assert exposed_ratio(replace(even, nvlink=0.035, is_nvlink_degraded=True)) == pytest.approx(0.14 / 0.77)
+
+
+def test_what_moves_no_slower_than_usual_is_exchange_and_the_rest_is_waiting_for_a_rank() -> None:
+    usual = seen(0.9, 0.5)
+    usual = replace(usual, now=replace(usual.now, moving_nvlink=0.6))
+    # half of the time in a collective, with the bytes of a fifth: a quarter more than those need is theirs
+    half = replace(COMPUTING, sm=0.525, tensor=0.25, dram=0.2, nvlink=0.12, footprint=usual)
+    assert split(half) == pytest.approx({"communicating.nvlink": 0.25, "starved.peer": 0.25, "busy.tensor": 0.5})
+
+
+def test_a_link_is_full_by_the_exchanges_of_the_last_seconds() -> None:
+    job = replace(seen(0.9, 0.5), nvlink_s=8.0, exposed_s=10.0)
+    half = replace(COMPUTING, sm=0.525, tensor=0.25, dram=0.2, nvlink=0.3, footprint=job)  # 0.6 in this interval
+    assert split(half) == pytest.approx({"starved.nvlink": 0.5, "busy.tensor": 0.5})
+    assert "communicating.nvlink" in split(replace(half, footprint=replace(job, nvlink_s=6.0)))
+
+
+def test_what_runs_behind_the_computing_does_not_fill_the_exposed_part() -> None:
+    job = seen(0.9, 0.5, hidden_fabric=0.4)
+    half = replace(COMPUTING, sm=0.525, tensor=0.25, dram=0.2, fabric=0.5, footprint=job)  # (0.5 - 0.2) / 0.5
+    assert split(half) == pytest.approx({"communicating.fabric": 0.5, "busy.tensor": 0.5})
+    assert "starved.fabric" in split(replace(half, footprint=seen(0.9, 0.5)))
+
+
+def test_a_rank_that_polls_beside_its_memory_and_power_waits() -> None:
+    job = replace(UNKNOWN, has_exchanged=True, now=Highest(memory=0.5, power=0.8))
+    waiting = replace(UTILIZED, power=0.465, memory_utilization=0.25, footprint=job)
+    assert split(waiting) == pytest.approx({"starved.peer": 0.5, "busy.other": 0.5})
+    assert split(replace(waiting, memory_utilization=0.4)) == {"busy.other": 1.0}  # too little to be sure of
+    for without in (
+        replace(waiting, has_peers=False),
+        replace(waiting, memory_utilization=None),
+        replace(waiting, footprint=replace(job, has_exchanged=False)),
+        replace(waiting, active=0.92),
+    ):
+        assert "starved.peer" not in split(without)
+
+
+def test_copy_engines_exchange_without_a_kernel() -> None:
+    half = replace(COMPUTING, active=0.5, sm=0.45, tensor=0.25, nvlink=0.3)
+    assert copied_between_gpus(half) == StateCause("communicating", "nvlink")
+    assert copied_between_gpus(replace(half, nvlink=0.4)) == StateCause("starved", "nvlink")
+    assert copied_between_gpus(replace(half, is_nvlink_degraded=True)) == StateCause("starved", "nvlink")
+    assert copied_between_gpus(replace(half, nvlink=0.05)) is None  # a tenth of the link: no exchange
+    assert copied_between_gpus(replace(half, nvlink=None)) is None
+    assert copied_between_gpus(replace(half, has_peers=False)) is None
+    assert copied_between_gpus(replace(half, active=0.95)) is None
 
 
 def test_memory_bound_work_is_no_collective_until_its_level_is_known() -> None:
@@ -89,14 +154,19 @@ def test_memory_bound_work_is_no_collective_until_its_level_is_known() -> None:
         (replace(UTILIZED, power=0.4), False, {"busy.other": 1.0}),
         (replace(UTILIZED, power=0.3, nvlink=0.4), False, {"communicating.nvlink": 1.0}),
         (replace(UTILIZED, power=0.3, fabric=0.9), False, {"starved.fabric": 1.0}),
-        (replace(UTILIZED, power=0.3, nvlink=0.4, memory_utilization=0.5), False, {"busy.other": 1.0}),
+        (replace(UTILIZED, power=0.3, nvlink=0.4, memory_utilization=0.6), False, {"busy.other": 1.0}),
+        # halfway between idle power of an exchange and that of computing, with bytes that can take so long
+        (replace(UTILIZED, power=0.625, nvlink=0.4), False, {"communicating.nvlink": 0.5, "busy.other": 0.5}),
+        (replace(UTILIZED, power=0.33, nvlink=0.07), False, {"communicating.nvlink": 0.2, "busy.other": 0.8}),
+        # a board at its power cap computes, however low its power is
+        (replace(UTILIZED, power=0.33, nvlink=0.4, power_cap=1.0), False, {"busy.other": 1.0}),
         (replace(UTILIZED, power=0.1), True, {"starved.peer": 1.0}),
         (replace(UTILIZED, power=0.1), False, {"busy.other": 1.0}),
         (replace(UTILIZED, power=0.1, memory_utilization=0.3), True, {"busy.other": 1.0}),
     ],
 )
 def test_without_gpm_power_stands_in(of: GpuFeatures, is_company: bool, expected: dict[str, float]) -> None:
-    assert split(of, is_company=is_company) == expected
+    assert split(of, is_company=is_company) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -147,8 +217,17 @@ RATIO = st.none() | st.floats(0, 1)
         clock_lowest=RATIO,
         has_peers=st.booleans(),
         peer_sm=RATIO,
-        sm_busy_usual=RATIO,
-        tensor_busy_usual=RATIO,
+        power_cap=st.floats(0, 1),
+        memory_utilization=RATIO,
+        footprint=st.builds(
+            Footprint,
+            now=st.builds(Highest, sm=st.floats(0, 1), tensor=st.floats(0, 1), memory=st.floats(0, 1)),
+            hidden_nvlink=st.floats(0, 1),
+            nvlink_s=st.floats(0, 100),
+            fabric_s=st.floats(0, 100),
+            exposed_s=st.floats(0, 100),
+            has_exchanged=st.booleans(),
+        ),
     ),
     st.booleans(),
 )

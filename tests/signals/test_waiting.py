@@ -131,7 +131,6 @@ ASLEEP = Tasks(running=0.0, blocked=0.0, cores=0.0)
     [
         (IDLE, Pipeline(tasks=ASLEEP), True),
         (IDLE, Pipeline(tasks=ASLEEP, storage=READING), True),  # somebody else reads
-        (replace(IDLE, active=0.1), Pipeline(tasks=ASLEEP), False),
         (replace(IDLE, pcie_bytes_per_s=50e6), Pipeline(tasks=ASLEEP), False),
         (IDLE, Pipeline(tasks=replace(ASLEEP, cores=0.5)), False),
         (IDLE, Pipeline(tasks=replace(ASLEEP, blocked=1.0)), False),
@@ -156,3 +155,28 @@ def test_shares_of_tasks_are_of_those_that_are_awake() -> None:
     assert BLOCKED.blocked_ratio == 0.8
     assert ASLEEP.blocked_ratio == 0.0
     assert replace(TASKS, cpus=None).cpu_ratio is None
+
+
+@pytest.mark.parametrize(
+    ("of", "by", "idle"),
+    [
+        # between requests: nothing is prepared beside the kernels that run
+        (replace(IDLE, active=0.1), Pipeline(tasks=ASLEEP), True),
+        (replace(IDLE, active=0.4, active_around=0.4), Pipeline(tasks=replace(ASLEEP, cores=0.4)), True),
+        (replace(IDLE, active=0.4, active_around=0.4), Pipeline(tasks=replace(ASLEEP, cores=0.9)), False),
+        (replace(IDLE, active=0.4, peer_active=0.9), Pipeline(tasks=ASLEEP), False),  # … but a peer works on
+        (replace(IDLE, active=0.4), Pipeline(tasks=replace(ASLEEP, blocked=1.0)), False),
+        (replace(IDLE, active=0.4), Pipeline(tasks=ASLEEP, io_waiting=0.3), False),
+        (replace(IDLE, active=0.4, pcie_bytes_per_s=50e6), Pipeline(tasks=ASLEEP), False),
+        (replace(IDLE, active=0.99), Pipeline(tasks=ASLEEP), False),
+    ],
+)
+def test_between_requests_a_gpu_is_idle_and_not_starved(of: GpuFeatures, by: Pipeline, idle: bool) -> None:
+    assert (cause(by, of) == "idle_held.") is idle
+
+
+def test_a_wait_for_memory_is_no_wait_for_storage() -> None:
+    # a task that waits for a page to be found waits for its input too: both pressures rise together
+    swapping = replace(WORKING, tasks=BLOCKED, io_waiting=0.4, memory_waiting=0.4)
+    assert cause(swapping) == "starved.host_memory"
+    assert cause(replace(swapping, memory_waiting=0.02)) == "starved.storage"

@@ -8,30 +8,31 @@ levels is a mixture of both. Without GPM power stands in for it, and much less c
 from typing import Final, NamedTuple
 
 from gpufeed.model.state import StateCause
-from gpufeed.signals.features import PEER_LEAD, RESIDENT_MIN, GpuFeatures
+from gpufeed.signals.exposed import TRAFFIC_MIN, exposed_ratio, is_p2p, is_polling, longest
+from gpufeed.signals.features import RESIDENT_MIN, GpuFeatures
+from gpufeed.signals.footprint import FULL
 
 BUSY_TENSOR: Final = StateCause("busy", "tensor")
 BUSY_MEMORY: Final = StateCause("busy", "memory")
 BUSY_OTHER: Final = StateCause("busy", "other")
 PEER: Final = StateCause("starved", "peer")
+NVLINK: Final = StateCause("starved", "nvlink")
+FABRIC: Final = StateCause("starved", "fabric")
 
 TENSOR_KIND_MIN, MEMORY_KIND_MIN = 0.15, 0.4
 """Of the active time: from here on a kernel counts as tensor work, or as moving device memory."""
-SM_COMPUTING, SM_COLLECTIVE = 0.8, 0.15
-"""Share of SMs with work while a job computes, until it has been learned, and while only a collective runs."""
-TENSOR_COMPUTING_MAX: Final = 0.3
-"""Until what is usual has been learned: above this nothing of the interval is taken for a collective."""
-TRAFFIC_MIN: Final = 0.02
-SATURATED: Final = 0.8
+SATURATED: Final = FULL
+MOVING_MARGIN: Final = 1.25
+"""What of an exchange takes longer than this much of what its bytes need at their usual rate is waiting for a rank."""
 MOVING_LEVEL: Final = 0.2
 """A collective that moves bytes at all fills at least this much of its link."""
-CONCENTRATED_MIN, CONCENTRATED_MAX = 0.1, 1.3
-"""Between these, traffic all falls into the exposed part; beyond, it also runs beside the computing."""
-SPIN_TENSOR_MAX, SPIN_DRAM_MAX, SPIN_SM_MAX = 0.02, 0.05, 0.4
+CONCENTRATED_MIN, CONCENTRATED_MAX = 0.1, 1.2
+"""Between these, what does not run behind the computing all falls into the exposed part."""
 THROTTLED_MIN: Final = 0.1
+CAPPED_MOSTLY: Final = 0.5
+"""A cap that is felt for most of the time keeps the clock down for all of it."""
 CLOCK_HELD_DOWN, CLOCK_CAPPED = 0.9, 0.7
 """Of the highest clock: below these a slowdown, or a power cap, is more than the usual."""
-P2P_MIN: Final = 0.05
 
 
 class Part(NamedTuple):
@@ -51,12 +52,9 @@ def split_active(of: GpuFeatures, *, is_company: bool) -> list[Part]:
     rest = of.active * (1 - share)
     parts = [Part(throttle, of.active * share, 0.9)] if share > 0 else []
     if not of.has_gpm:
-        cause, confidence = _by_power(of, is_company=is_company)
-        return [*parts, Part(cause, rest, confidence)]
+        return [*parts, *_split_by_power(of, rest, is_company=is_company)]
     exposed = exposed_ratio(of)
-    moving = exposed * min(1.0, of.traffic / MOVING_LEVEL / max(exposed * of.active, 1e-9))
-    if _p2p(of):
-        moving = exposed
+    moving = moving_ratio(of, exposed)
     waiting = exposed - moving if of.has_peers else 0.0
     kind = _kind(of)
     return [
@@ -67,34 +65,22 @@ def split_active(of: GpuFeatures, *, is_company: bool) -> list[Part]:
     ]
 
 
-def exposed_ratio(of: GpuFeatures) -> float:
-    """Share of the active time in which a collective ran and nothing else did; 0 where it cannot be told."""
-    sm, tensor, dram = (of.per_active(value) for value in (of.sm, of.tensor, of.dram))
-    if of.sm is None or of.tensor is None:
+def moving_ratio(of: GpuFeatures, exposed: float) -> float:
+    """Of the active time, the part of `exposed` in which bytes moved: as long as they take at this job's own rate."""
+    if is_p2p(of) or (of.has_link_trouble and of.traffic >= TRAFFIC_MIN):
+        return exposed
+    if of.traffic < TRAFFIC_MIN / 2:
         return 0.0
-    has_traffic = of.traffic >= TRAFFIC_MIN or _p2p(of)
-    if is_spin(of) and not has_traffic:
-        return 1.0
-    is_late_peer = of.active >= RESIDENT_MIN and (of.peer_sm or 0.0) >= sm + PEER_LEAD
-    usual_tensor = of.tensor_busy_usual
-    is_low = tensor < (TENSOR_COMPUTING_MAX if usual_tensor is None else usual_tensor)
-    if of.sm_busy_usual is None:
-        is_low = is_low and dram < MEMORY_KIND_MIN
-    if not (is_low and (has_traffic or is_late_peer)):
-        return 0.0
-    computing = max(of.sm_busy_usual or SM_COMPUTING, SM_COLLECTIVE + 0.1)
-    return min(1.0, max(0.0, (computing - sm) / (computing - SM_COLLECTIVE)))
+    job = of.footprint
+    nvlink = (of.nvlink or 0.0) / max(job.moving_nvlink, MOVING_LEVEL)
+    fabric = (of.fabric or 0.0) / max(job.moving_fabric, MOVING_LEVEL)
+    return min(exposed, MOVING_MARGIN * (nvlink + fabric) / max(of.active, 1e-9))
 
 
 def is_spin(of: GpuFeatures) -> bool:
     """A kernel is resident and does nothing: it polls."""
     if of.has_gpm:
-        return (
-            of.active > 0
-            and of.per_active(of.tensor) < SPIN_TENSOR_MAX
-            and of.per_active(of.dram) < SPIN_DRAM_MAX
-            and of.per_active(of.sm) <= SPIN_SM_MAX
-        )
+        return is_polling(of)
     return (
         of.active >= UTILIZED_MIN
         and of.power is not None
@@ -105,22 +91,51 @@ def is_spin(of: GpuFeatures) -> bool:
 
 
 UTILIZED_MIN: Final = 0.9
-POWER_SPIN, POWER_EXCHANGE, POWER_COMPUTING = 0.25, 0.35, 0.5
+POWER_SPIN, POWER_EXCHANGE, POWER_COMPUTING = 0.25, 0.33, 0.5
+POWER_FULL, POWER_TYPICAL, POWER_POLLING = 0.92, 0.8, 0.13
+"""Between idle and limit: of large matrix products, of computing as a rule, of a kernel that only polls."""
+WAITING_MIN: Final = 0.25
+MEMORY_FULL, MEMORY_COLLECTIVE = 0.6, 0.45
+"""Share of time in which memory is read or written: from the lower on too much for an exchange alone."""
 MEMORY_VETO: Final = 0.2
 """Memory traffic that a polling kernel does not have."""
 
 
-def _by_power(of: GpuFeatures, *, is_company: bool) -> tuple[StateCause, float]:
+def _split_by_power(of: GpuFeatures, rest: float, *, is_company: bool) -> list[Part]:
+    """Without GPM: power, memory and bytes say roughly what SMs would say."""
     if of.active < UTILIZED_MIN or of.power is None:
-        return BUSY_OTHER, 0.4
-    if of.power >= POWER_COMPUTING:
-        return BUSY_OTHER, 0.7
-    is_vetoed = (of.memory_utilization or 0.0) >= MEMORY_VETO
-    if of.power < POWER_EXCHANGE and of.traffic >= TRAFFIC_MIN and not is_vetoed:
-        return _exchange(of, 1.0), 0.5
+        return [Part(BUSY_OTHER, rest, 0.4)]
     if is_spin(of) and is_company:
-        return PEER, 0.4
-    return BUSY_OTHER, 0.3
+        return [Part(PEER, rest, 0.4)]
+    if of.traffic >= TRAFFIC_MIN:
+        apart = _below(of.memory_utilization or 0.0, MEMORY_FULL, MEMORY_COLLECTIVE)
+        moving = min(_below(of.power, POWER_FULL, POWER_EXCHANGE) * apart, longest(of), 1 - of.power_cap)
+        return [Part(_exchange(of, moving), rest * moving, 0.5), Part(BUSY_OTHER, rest * (1 - moving), 0.5)]
+    waiting = _waiting_by_power(of)
+    sure = 0.7 if of.power >= POWER_COMPUTING else 0.3
+    return [Part(PEER, rest * waiting, 0.4), Part(BUSY_OTHER, rest * (1 - waiting), sure)]
+
+
+def _waiting_by_power(of: GpuFeatures) -> float:
+    """Share in which a GPU that exchanges bytes now and then had a kernel that neither computes nor moves any."""
+    job, memory = of.footprint, of.memory_utilization
+    if (
+        not (of.has_peers and job.has_exchanged)
+        or of.active < RESIDENT_MIN
+        or memory is None
+        or job.memory < MEMORY_VETO
+        or of.power is None
+    ):
+        return 0.0
+    by_memory = _below(memory, job.memory, 0.0)
+    by_power = _below(of.power, max(job.power, POWER_TYPICAL), POWER_POLLING)
+    found = min(by_memory, by_power)
+    return found if found >= WAITING_MIN else 0.0
+
+
+def _below(value: float, top: float, bottom: float) -> float:
+    """How far below `top` on the way to `bottom`."""
+    return min(1.0, max(0.0, (top - value) / (top - bottom)))
 
 
 def _throttle(of: GpuFeatures) -> tuple[StateCause, float]:
@@ -134,7 +149,8 @@ def _throttle(of: GpuFeatures) -> tuple[StateCause, float]:
     )
     for cause, share, is_far_down in candidates:
         if share >= THROTTLED_MIN and is_far_down:
-            return StateCause("throttled", cause), share
+            is_capped = cause == "power_cap" and share >= CAPPED_MOSTLY
+            return StateCause("throttled", cause), 1.0 if is_capped else share
     return StateCause("throttled", "thermal"), 0.0
 
 
@@ -144,27 +160,50 @@ def _kind(of: GpuFeatures) -> StateCause:
     return BUSY_MEMORY if of.per_active(of.dram) >= MEMORY_KIND_MIN else BUSY_OTHER
 
 
+def is_exchange(cause: StateCause) -> bool:
+    """Whether bytes go to another GPU or node in this state."""
+    return cause.state == "communicating" or cause in {NVLINK, FABRIC}
+
+
+def copied_between_gpus(of: GpuFeatures) -> StateCause | None:
+    """What a GPU without a kernel does where copy engines move bytes over NVLink meanwhile; None: they do not."""
+    waiting = 1.0 - of.active
+    if not of.has_peers or of.nvlink is None or waiting < CONCENTRATED_MIN:
+        return None
+    level = (of.nvlink - of.footprint.hidden_nvlink * of.active) / waiting
+    if not MOVING_LEVEL <= level <= CONCENTRATED_MAX:
+        return None
+    return NVLINK if level >= SATURATED or of.is_nvlink_degraded else StateCause("communicating", "nvlink")
+
+
 def _exchange(of: GpuFeatures, moving: float) -> StateCause:
     """Which interconnect the bytes move over, and whether it is what holds them up."""
-    share = moving * of.active
-    fabric, nvlink = _level(of.fabric, share), _level(of.nvlink, share)
-    if fabric >= TRAFFIC_MIN and (fabric >= SATURATED or of.is_fabric_degraded or of.is_fabric_congested):
-        return StateCause("starved", "fabric")
-    if nvlink >= TRAFFIC_MIN and (nvlink >= SATURATED or of.is_nvlink_degraded):
-        return StateCause("starved", "nvlink")
-    if max(fabric, nvlink) < TRAFFIC_MIN and _p2p(of):
+    share, job = moving * of.active, of.footprint
+    fabric, nvlink = _level(of.fabric, share, job.hidden_fabric), _level(of.nvlink, share, job.hidden_nvlink)
+    is_fabric_slow = of.is_fabric_degraded or of.is_fabric_congested or of.is_fabric_lossy
+    if fabric >= TRAFFIC_MIN and (is_fabric_slow or _is_full(job.exchange_fabric, fabric, of)):
+        return FABRIC
+    if nvlink >= TRAFFIC_MIN and (of.is_nvlink_degraded or _is_full(job.exchange_nvlink, nvlink, of)):
+        return NVLINK
+    if max(fabric, nvlink) < TRAFFIC_MIN and is_p2p(of):
         return StateCause("communicating", "pcie_p2p")
     return StateCause("communicating", "fabric" if fabric > nvlink else "nvlink")
 
 
-def _level(ratio: float | None, share: float) -> float:
-    """How full the link was while the exposed part of the exchange ran."""
+def _is_full(steady: float | None, level: float, of: GpuFeatures) -> bool:
+    """By the exchanges of the last seconds where there were any, else by this interval.
+
+    Without GPM the exposed time is known too roughly for a quotient of it: there the link itself must be full.
+    """
+    if not of.has_gpm:
+        return max(of.nvlink or 0.0, of.fabric or 0.0) >= SATURATED
+    return (steady if steady is not None else level) >= SATURATED
+
+
+def _level(ratio: float | None, share: float, hidden: float) -> float:
+    """How full the link was while the exposed part of the exchange ran; `hidden`: while the rest was computed."""
     level = ratio or 0.0
-    if share >= CONCENTRATED_MIN and level / share <= CONCENTRATED_MAX:
-        return min(1.0, level / share)
-    return level
-
-
-def _p2p(of: GpuFeatures) -> bool:
-    """Without NVLink, traffic in both directions of PCIe at once is between GPUs."""
-    return not of.has_nvlink and min(of.pcie_receive or 0.0, of.pcie_transmit or 0.0) >= P2P_MIN
+    if share < CONCENTRATED_MIN:
+        return level
+    concentrated = (level - hidden * (1 - share)) / share
+    return min(1.0, max(0.0, concentrated)) if concentrated <= CONCENTRATED_MAX else level

@@ -12,17 +12,18 @@ from typing import Final
 from gpufeed.model.gpu import GpmInterval, GpuFast, MigInstances
 from gpufeed.model.ids import GpuKey
 from gpufeed.model.state import Attribution, GpuRecord, StateCause
-from gpufeed.signals.activity import is_spin
+from gpufeed.signals.activity import is_exchange, is_spin
 from gpufeed.signals.current import Recent, label
 from gpufeed.signals.decision import Decision, decide
 from gpufeed.signals.faults import NO_DATA, UNSUPPORTED, Override, Signs, override
-from gpufeed.signals.features import features
+from gpufeed.signals.features import features, levels_of
+from gpufeed.signals.footprint import UNKNOWN, Footprint
 from gpufeed.signals.instance import instance_features
 from gpufeed.signals.jobs import peers_of
 from gpufeed.signals.ledger import added, split
 from gpufeed.signals.timeline import REMEMBERED_NS, Timeline
 from gpufeed.signals.view import View
-from gpufeed.units import NS_PER_S
+from gpufeed.units import NS_PER_S, seconds
 
 STALE: Final = StateCause("unknown", "stale")
 SPINNING_AFTER_NS: Final = 10 * NS_PER_S
@@ -49,6 +50,7 @@ class Track:
     phases: tuple[Phase, ...] = ()
     spinning_since_ns: int | None = None
     recent: Recent = field(default_factory=Recent)
+    footprint: Footprint = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,12 +136,14 @@ class _Turn:
         self.view = view
         self.is_company = is_company
         self.line = primary(key, view)
+        self.footprint = UNKNOWN
 
     def take(self, track: Track, before: Attribution | None, now_ns: int) -> tuple[Track, Attribution]:
         """Decide what can be decided."""
         until_ns = max(track.decided_until_ns, self._reach(track, now_ns))
         state_ns = before.state_ns if before is not None else {}
         recent, spinning_since_ns = track.recent, track.spinning_since_ns
+        self.footprint = track.footprint
         for began_ns, ended_ns, cause in self._pieces(track, until_ns):
             decision = self._decide(began_ns, ended_ns, cause)
             parts = split(ended_ns - began_ns, decision.shares)
@@ -149,7 +153,13 @@ class _Turn:
                 spinning_since_ns = None
             elif spinning_since_ns is None:
                 spinning_since_ns = began_ns
-        track = replace(track, decided_until_ns=until_ns, spinning_since_ns=spinning_since_ns, recent=recent)
+        track = replace(
+            track,
+            decided_until_ns=until_ns,
+            spinning_since_ns=spinning_since_ns,
+            recent=recent,
+            footprint=self.footprint,
+        )
         return track, self._result(track, state_ns, before)
 
     def _result(self, track: Track, state_ns: Mapping[StateCause, int], before: Attribution | None) -> Attribution:
@@ -191,10 +201,16 @@ class _Turn:
         if cause is not None:
             return Decision(shares=((cause, 1.0),), confidence=1.0 if cause.state == "fault" else None)
         look = instance_features if self.key.is_instance else features
-        found = look(self.key, self.view, began_ns, ended_ns)
+        found = look(self.key, self.view, began_ns, ended_ns, self.footprint)
         if found is None:
             return Decision(shares=((self._blind(began_ns, ended_ns), 1.0),), confidence=None)
+        if found.is_held is False:
+            self.footprint = UNKNOWN  # the next job is another
+        length_s = seconds(ended_ns - began_ns)
+        self.footprint = self.footprint.after(levels_of(found), ended_ns, length_s)
         decision = decide(self.key, self.view, found, (began_ns, ended_ns), is_company=self.is_company)
+        exposed = sum(share for cause, share in decision.shares if is_exchange(cause))
+        self.footprint = self.footprint.with_exchange(levels_of(found), exposed * length_s, length_s)
         return decision if not is_spin(found) else decision.spinning()
 
     def _blind(self, began_ns: int, ended_ns: int) -> StateCause:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from gpufeed.model.state import Evidence, StateCause
-from gpufeed.signals.features import GpuFeatures
+from gpufeed.signals.features import RESIDENT_MIN, GpuFeatures
 from gpufeed.signals.pipeline import Pipeline, Storage, Tasks
 from gpufeed.signals.settings import Settings
 
@@ -20,6 +20,9 @@ UNDECIDED: Final = StateCause("starved", "unknown")
 
 NO_KERNEL_MAX: Final = 0.02
 QUIET_CORES: Final = 0.05
+LAUNCHING_CORES: Final = 1.0
+PEER_AHEAD: Final = 0.2
+QUIET_PRESSURE: Final = 0.02
 QUIET_BLOCKED: Final = 0.1
 QUIET_COPY_BYTES_PER_S: Final = 10e6
 QUIET_READ_BYTES_PER_S: Final = 1e6
@@ -50,7 +53,7 @@ class Score(NamedTuple):
 
 def waiting_cause(of: GpuFeatures, by: Pipeline, settings: Settings) -> Waiting:
     """Why a GPU without a kernel waits."""
-    if is_quiet(of, by):
+    if is_quiet(of, by) or is_without_requests(of, by):
         return Waiting(IDLE_HELD, 0.8)
     if not by.has_evidence:
         return Waiting(UNDECIDED, 0.0)
@@ -78,18 +81,43 @@ def is_quiet(of: GpuFeatures, by: Pipeline) -> bool:
     return is_host_quiet and by.storage.read_bytes_per_s < QUIET_READ_BYTES_PER_S and by.storage.outstanding < 1
 
 
+def is_without_requests(of: GpuFeatures, by: Pipeline) -> bool:
+    """The job's processors work while the GPU does, and not beyond: between its kernels it has nothing to do.
+
+    A thread that starts kernels uses about one processor while they run. A job that prepares the next ones uses more,
+    and one that waits for its data has tasks that wait.
+    """
+    tasks = by.tasks
+    if tasks is None or tasks.cores is None or of.active >= RESIDENT_MIN:
+        return False
+    is_copying = (of.pcie_bytes_per_s or 0.0) > QUIET_COPY_BYTES_PER_S
+    is_waiting = tasks.blocked > QUIET_BLOCKED or (by.io_waiting or 0.0) > QUIET_PRESSURE
+    if is_copying or is_waiting or of.peer_active > of.active + PEER_AHEAD:
+        return False
+    beyond = tasks.cores - LAUNCHING_CORES * of.active_around * tasks.gpus
+    return beyond <= QUIET_CORES * tasks.gpus
+
+
 def storage_score(_: GpuFeatures, by: Pipeline) -> Score:
     """Tasks wait for reads, reads take longer than usual, a target gives all it can."""
     storage = by.storage
     if storage is not None and not _is_read_from(storage):
         return Score(0.0)
-    terms = [_term("io pressure", by.io_waiting, "ratio", 0.05, 0.25)]
+    terms = [_term("io pressure", _not_for_memory(by.io_waiting, by), "ratio", 0.05, 0.25)]
     if by.tasks is not None:
-        terms.append(_term("tasks in uninterruptible sleep", by.tasks.blocked_ratio, "ratio", 0.10, 0.40))
+        blocked = _not_for_memory(by.tasks.blocked_ratio, by)
+        terms.append(_term("tasks in uninterruptible sleep", blocked, "ratio", 0.10, 0.40))
     if storage is not None:
         terms.append(_term(f"{storage.target} read latency over usual", storage.slowdown, "ratio", 1.5, 2.0))
         terms.append(_term(f"{storage.target} reads of capacity", storage.read_saturation, "ratio", 0.6, 0.3))
     return _best(terms)
+
+
+def _not_for_memory(waiting: float | None, by: Pipeline) -> float | None:
+    """What is left of waiting for input and output: a task that waits for a page of memory to be found waits so too."""
+    if waiting is None or not by.io_waiting or by.memory_waiting is None:
+        return waiting
+    return waiting * max(0.0, 1.0 - by.memory_waiting / by.io_waiting)
 
 
 def _is_read_from(storage: Storage) -> bool:

@@ -6,9 +6,9 @@ from typing import Final
 
 from gpufeed.model.ids import GpuKey
 from gpufeed.model.state import Evidence, StateCause
-from gpufeed.signals.activity import split_active
-from gpufeed.signals.causes import IDLE_FREE, IDLE_HELD, NO_KERNEL_MAX, Waiting, waiting_cause
-from gpufeed.signals.features import GpuFeatures
+from gpufeed.signals.activity import copied_between_gpus, split_active
+from gpufeed.signals.causes import IDLE_FREE, IDLE_HELD, NO_KERNEL_MAX, UNDECIDED, Waiting, waiting_cause
+from gpufeed.signals.features import RESIDENT_MIN, GpuFeatures
 from gpufeed.signals.pipeline import pipeline
 from gpufeed.signals.view import View
 
@@ -46,9 +46,14 @@ def decide(key: GpuKey, view: View, of: GpuFeatures, interval: tuple[int, int], 
     sure = sum(part.ratio * part.confidence for part in parts)
     if waiting <= 0:
         return Decision(shares=tuple(shares), confidence=sure, evidence=measured)
-    why = waiting_cause(of, pipeline(key.uuid, view, *interval), view.settings)
+    host = pipeline(key.uuid, view, *interval)
+    if of.peer_active >= RESIDENT_MIN and host.tasks is not None:
+        host = replace(host, tasks=replace(host.tasks, busiest=None))  # a rank that waits in a collective polls
+    why = waiting_cause(of, host, view.settings)
     if of.is_sharing and why.cause != IDLE_HELD:
         why = Waiting(HELD_UNKNOWN, 0.0)
+    if why.cause in {UNDECIDED, IDLE_HELD} and (exchange := copied_between_gpus(of)) is not None:
+        why = Waiting(exchange, 0.5)
     return Decision(
         shares=(*shares, (why.cause, waiting)),
         confidence=min(1.0, sure + waiting * why.confidence),
@@ -61,8 +66,8 @@ def _measured(of: GpuFeatures) -> tuple[Evidence, ...]:
     """What the GPU itself shows."""
     readings = (
         ("active", of.active, None),
-        ("SMs with work", of.sm, of.sm_busy_usual),
-        ("tensor pipes", of.tensor, of.tensor_busy_usual),
+        ("SMs with work", of.sm, of.footprint.sm or None),
+        ("tensor pipes", of.tensor, of.footprint.tensor or None),
         ("device memory", of.dram, None),
         ("NVLink of capacity", of.nvlink, None),
         ("fabric port of rate", of.fabric, None),

@@ -7,10 +7,11 @@ from typing import Final
 from gpufeed.model.fabric import IbCounters
 from gpufeed.model.gpu import GpmInterval, GpuFast, GpuIdentity, GpuSlow, NvlinkTotals
 from gpufeed.model.ids import GpuKey, GpuUuid
-from gpufeed.signals.affinity import PortLimits, ports_of
-from gpufeed.signals.baselines import port_name
+from gpufeed.signals.affinity import ports_of
+from gpufeed.signals.footprint import UNKNOWN, Footprint, Levels
 from gpufeed.signals.inventory import holds_memory, is_held
 from gpufeed.signals.jobs import peers_of
+from gpufeed.signals.link_trouble import trouble_of
 from gpufeed.signals.pcie import ACHIEVABLE, link_bytes_per_s, link_ceiling
 from gpufeed.signals.timeline import highest, lowest, mean_of
 from gpufeed.signals.view import View
@@ -47,12 +48,19 @@ class GpuFeatures:
     is_nvlink_degraded: bool = False
     is_fabric_degraded: bool = False
     is_fabric_congested: bool = False
+    is_fabric_lossy: bool = False
     is_held: bool | None = None
     has_peers: bool = False  # another GPU of this node works for the same job
+    active_around: float = 0.0  # mean over the seconds around the interval, as long as the host's evidence
+    peer_active: float = 0.0  # of the most active of them
     peer_sm: float | None = None  # of the busiest of them, per its active time
-    sm_busy_usual: float | None = None
-    tensor_busy_usual: float | None = None
     is_sharing: bool = False  # other parts of the board are held too: what the host does may be for them
+    footprint: Footprint = UNKNOWN  # of this job's computing
+
+    @property
+    def has_link_trouble(self) -> bool:
+        """Whether some link of the job is known to be slower than it should be."""
+        return self.is_nvlink_degraded or self.is_fabric_degraded or self.is_fabric_congested or self.is_fabric_lossy
 
     @property
     def traffic(self) -> float:
@@ -69,7 +77,9 @@ class GpuFeatures:
         return max(self.tensor or 0.0, self.sm or 0.0) > self.active + CONFLICT_MARGIN
 
 
-def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatures | None:
+def features(
+    key: GpuKey, view: View, began_ns: int, ended_ns: int, footprint: Footprint = UNKNOWN
+) -> GpuFeatures | None:
     """What is known of one GPU over an interval; None where it is not known whether a kernel was resident."""
     gpm = view.mean(GpmInterval, key, began_ns, ended_ns)
     fast = view.mean(GpuFast, key, began_ns, ended_ns)
@@ -79,8 +89,9 @@ def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatur
     wide_ns = (began_ns - NS_PER_S, ended_ns + NS_PER_S)
     receive, transmit, copied = _pcie(key, identity, view, gpm)
     clock_lowest, clock_highest = clock_range(key, identity, view, *wide_ns)
-    fabric, is_congested, is_fabric_degraded = _fabric(key, view, began_ns, ended_ns)
-    nvlink, has_nvlink, is_nvlink_degraded = _nvlink(key, identity, view, gpm, (began_ns, ended_ns))
+    fabric = _fabric(key.uuid, view, began_ns, ended_ns)
+    nvlink, has_nvlink = _nvlink(key, identity, view, gpm, (began_ns, ended_ns))
+    trouble = trouble_of(key.uuid, view, began_ns, ended_ns)
     return GpuFeatures(
         active=active,
         has_gpm="graphics" in gpm,
@@ -100,14 +111,29 @@ def features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatur
         power_cap=fast.get("power_cap", 0.0),
         clock_lowest=clock_lowest,
         clock_highest=clock_highest,
-        is_nvlink_degraded=is_nvlink_degraded,
-        is_fabric_degraded=is_fabric_degraded,
-        is_fabric_congested=is_congested,
+        is_nvlink_degraded=trouble.is_nvlink_degraded,
+        is_fabric_degraded=trouble.is_fabric_degraded,
+        is_fabric_congested=trouble.is_fabric_congested,
+        is_fabric_lossy=trouble.is_fabric_lossy,
         is_held=holds_memory(fast.get("memory_used"), None) or is_held(key.uuid, view.samples),
         has_peers=bool(peers_of(key.uuid, view)),
+        active_around=_active(key, view, *wide_ns) or active,
+        peer_active=_peer_active(key.uuid, view, began_ns, ended_ns) if active < RESIDENT_MIN else 0.0,
         peer_sm=_peer_sm(key.uuid, view, began_ns, ended_ns) if _may_wait(gpm) else None,
-        sm_busy_usual=view.baselines.usual("sm_busy", key.uuid),
-        tensor_busy_usual=view.baselines.usual("tensor_busy", key.uuid),
+        footprint=footprint,
+    )
+
+
+def levels_of(of: GpuFeatures) -> Levels:
+    """What the footprint of the job is learned from."""
+    return Levels(
+        active=of.active,
+        sm=of.sm,
+        tensor=of.tensor,
+        power=of.power,
+        memory=of.memory_utilization,
+        nvlink=of.nvlink or 0.0,
+        fabric=of.fabric or 0.0,
     )
 
 
@@ -162,14 +188,12 @@ def _of(value: float | None, most: float) -> float | None:
 
 def _nvlink(
     key: GpuKey, identity: GpuIdentity | None, view: View, gpm: dict[str, float], interval: tuple[int, int]
-) -> tuple[float | None, bool, bool]:
-    """Share of capacity, whether there are links at all, and whether some are down."""
+) -> tuple[float | None, bool]:
+    """Share of capacity, and whether there are links at all."""
     totals: NvlinkTotals | None = view.latest(NvlinkTotals, key)
     links = totals.links if totals is not None else None
     if links is None and identity is not None:
         links = identity.nvlink_links
-    up = totals.links_up if totals is not None else None
-    is_degraded = bool(links and up is not None and 0 < up < links)
     means = view.mean(NvlinkTotals, key, *interval)
     rate = max(
         (
@@ -186,30 +210,19 @@ def _nvlink(
     )
     speed = identity.nvlink_speed_bytes_per_s if identity is not None else None
     if rate is None or not links or not speed:
-        return None, bool(links), is_degraded
-    return min(1.0, rate / (links * speed)), True, is_degraded
+        return None, bool(links)
+    return min(1.0, rate / (links * speed)), True
 
 
-def _fabric(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> tuple[float | None, bool, bool]:
-    """Share of the rate of the nearest ports, whether packets are held back there, whether a port is degraded."""
-    limits = ports_of(key.uuid, view)
-    busiest, is_congested = None, False
-    for limit in limits:
+def _fabric(uuid: GpuUuid, view: View, began_ns: int, ended_ns: int) -> float | None:
+    """Share of the rate of the busiest of the nearest ports."""
+    busiest = None
+    for limit in ports_of(uuid, view):
         means = view.mean(IbCounters, limit.port, began_ns, ended_ns)
         moved = max(means.get("receive", -1.0), means.get("transmit", -1.0))
         if moved >= 0 and limit.bytes_per_s:
             busiest = max(busiest or 0.0, min(1.0, moved / limit.bytes_per_s))
-        is_congested = is_congested or _is_congested(limit, view, means)
-    return busiest, is_congested, any(limit.is_degraded for limit in limits)
-
-
-CONGESTED_FACTOR: Final = 3.0
-
-
-def _is_congested(limit: PortLimits, view: View, means: dict[str, float]) -> bool:
-    usual = view.baselines.usual("wait_per_byte", port_name(limit.port))
-    sent, wait = means.get("transmit", 0.0), means.get("wait", 0.0)
-    return usual is not None and sent > 0 and wait / sent >= CONGESTED_FACTOR * usual
+    return busiest
 
 
 def _may_wait(gpm: dict[str, float]) -> bool:
@@ -221,6 +234,15 @@ def _may_wait(gpm: dict[str, float]) -> bool:
 RESIDENT_MIN: Final = 0.95
 PEER_LEAD: Final = 0.2
 """A peer whose SMs do this much more, while this GPU has a kernel all the time, is being waited for."""
+
+
+def _peer_active(uuid: GpuUuid, view: View, began_ns: int, ended_ns: int) -> float:
+    return max((_active(GpuKey(peer), view, began_ns, ended_ns) or 0.0 for peer in peers_of(uuid, view)), default=0.0)
+
+
+def _active(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> float | None:
+    gpm = view.mean(GpmInterval, key, began_ns, ended_ns)
+    return gpm.get("graphics", view.mean(GpuFast, key, began_ns, ended_ns).get("utilization"))
 
 
 def _peer_sm(uuid: GpuUuid, view: View, began_ns: int, ended_ns: int) -> float | None:

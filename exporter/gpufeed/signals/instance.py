@@ -8,12 +8,15 @@ taken for an instance's. The tasks of the host are known by board too: with a se
 from gpufeed.model.gpu import GpmInterval, GpuFast, MigInstances
 from gpufeed.model.ids import GpuKey
 from gpufeed.signals.features import GpuFeatures, clock_range, identity_of
+from gpufeed.signals.footprint import UNKNOWN, Footprint
 from gpufeed.signals.inventory import is_part_held
 from gpufeed.signals.view import View
 from gpufeed.units import NS_PER_S
 
 
-def instance_features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> GpuFeatures | None:
+def instance_features(
+    key: GpuKey, view: View, began_ns: int, ended_ns: int, footprint: Footprint = UNKNOWN
+) -> GpuFeatures | None:
     """What is known of one GPU instance over an interval; None without GPM: nothing else says what it does."""
     gpm = view.mean(GpmInterval, key, began_ns, ended_ns)
     active = gpm.get("graphics")
@@ -33,6 +36,8 @@ def instance_features(key: GpuKey, view: View, began_ns: int, ended_ns: int) -> 
         clock_lowest=lowest,
         clock_highest=highest,
         is_held=is_part_held(key, view.samples),
+        active_around=active,
+        footprint=footprint,
         is_sharing=_is_sharing(key, view),
     )
 

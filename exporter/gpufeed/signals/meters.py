@@ -7,7 +7,7 @@ from math import isfinite
 from types import MappingProxyType
 from typing import Any, Final
 
-from gpufeed.model.fabric import IbCounters
+from gpufeed.model.fabric import IbCounters, IbErrors
 from gpufeed.model.frame import Reading
 from gpufeed.model.gpu import GpmInterval, GpuFast, NvlinkTotals
 from gpufeed.model.host import HostCpu, JobTasks, Pressure
@@ -169,6 +169,21 @@ def _fabric(pair: Pair) -> Values:
     }
 
 
+RESENT: Final = ("packet_seq_err", "local_ack_timeout_err", "implied_nak_seq_err")
+"""Names of the kernel's hw_counters of packets that had to be sent again, of mlx5 and rxe."""
+
+
+def _fabric_errors(pair: Pair) -> Values:
+    """Packets sent again per second. Not `out_of_sequence`: adaptive routing reorders packets that are all there."""
+    if pair.old is None or pair.apart_s <= 0:
+        return {}
+    old: Mapping[str, int] = pair.old.hw_events
+    new: Mapping[str, int] = pair.new.hw_events
+    steps = [counted(old.get(name), new.get(name)) for name in RESENT]
+    known = [step for step in steps if step is not None]
+    return {"lost": sum(known) / pair.apart_s} if known else {}
+
+
 def _storage(pair: Pair) -> Values:
     return {
         "read": pair.rate("read_bytes"),
@@ -214,6 +229,7 @@ METERS: Final[Mapping[type[Sample], Callable[[Pair], Values]]] = MappingProxyTyp
         GpuFast: _fast,
         NvlinkTotals: _nvlink,
         IbCounters: _fabric,
+        IbErrors: _fabric_errors,
         StorageCounters: _storage,
         Pressure: _pressure,
         JobTasks: _tasks,
