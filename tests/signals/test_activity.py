@@ -88,10 +88,10 @@ def test_a_job_that_is_seen_to_compute_lower_is_held_to_its_own_level() -> None:
 def test_matrix_products_fill_the_device_however_even_a_mixture_is() -> None:
     # steps of milliseconds: every interval is the same mixture, and none shows the computing alone
     even = replace(COMPUTING, sm=0.78, tensor=0.45, dram=0.4, nvlink=0.16, footprint=seen(0.78, 0.45, is_even=True))
-    assert exposed_ratio(even) == pytest.approx((0.92 - 0.78) / (0.92 - 0.15))
+    assert exposed_ratio(even) == pytest.approx((0.88 - 0.78) / (0.88 - 0.15))
     # the bytes at a third of the link's rate would not take so long: the rest of the distance is something else
-    assert exposed_ratio(replace(even, nvlink=0.035)) == pytest.approx(0.035 / 0.35)
-    assert exposed_ratio(replace(even, nvlink=0.035, is_nvlink_degraded=True)) == pytest.approx(0.14 / 0.77)
+    assert exposed_ratio(replace(even, nvlink=0.025)) == pytest.approx(0.025 / 0.35)
+    assert exposed_ratio(replace(even, nvlink=0.025, is_nvlink_degraded=True)) == pytest.approx(0.1 / 0.73)
 
 
 def test_what_moves_no_slower_than_usual_is_exchange_and_the_rest_is_waiting_for_a_rank() -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from gpufeed.signals.features import PEER_LEAD, RESIDENT_MIN, GpuFeatures
 from gpufeed.signals.footprint import Footprint
 
-SM_FULL, SM_COLLECTIVE = 0.92, 0.15
+SM_FULL, SM_COLLECTIVE = 0.88, 0.15
 """Share of SMs with work: of large matrix products, and of a collective, which takes 16 to 32 blocks."""
 SM_TYPICAL, SM_COLLECTIVE_MAX = 0.8, 0.25
 """Of computing in general; and the most that a collective takes of a device."""
