@@ -94,12 +94,14 @@ def test_matrix_products_fill_the_device_however_even_a_mixture_is() -> None:
     assert exposed_ratio(replace(even, nvlink=0.025, is_nvlink_degraded=True)) == pytest.approx(0.1 / 0.73)
 
 
-def test_what_moves_no_slower_than_usual_is_exchange_and_the_rest_is_waiting_for_a_rank() -> None:
+def test_bytes_that_move_slower_than_usual_may_wait_for_a_rank_or_a_link() -> None:
     usual = seen(0.9, 0.5)
     usual = replace(usual, now=replace(usual.now, moving_nvlink=0.6))
     # half of the time in a collective, with the bytes of a fifth: a quarter more than those need is theirs
     half = replace(COMPUTING, sm=0.525, tensor=0.25, dram=0.2, nvlink=0.12, footprint=usual)
-    assert split(half) == pytest.approx({"communicating.nvlink": 0.25, "starved.peer": 0.25, "busy.tensor": 0.5})
+    assert split(half) == pytest.approx({"communicating.nvlink": 0.25, "starved.unknown": 0.25, "busy.tensor": 0.5})
+    still = replace(half, nvlink=0.0, peer_sm=0.9)
+    assert split(still) == pytest.approx({"starved.peer": 0.5, "busy.tensor": 0.5})
 
 
 def test_a_link_is_full_by_the_exchanges_of_the_last_seconds() -> None:

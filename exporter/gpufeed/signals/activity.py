@@ -16,6 +16,7 @@ BUSY_TENSOR: Final = StateCause("busy", "tensor")
 BUSY_MEMORY: Final = StateCause("busy", "memory")
 BUSY_OTHER: Final = StateCause("busy", "other")
 PEER: Final = StateCause("starved", "peer")
+UNTOLD: Final = StateCause("starved", "unknown")
 NVLINK: Final = StateCause("starved", "nvlink")
 FABRIC: Final = StateCause("starved", "fabric")
 
@@ -24,6 +25,8 @@ TENSOR_KIND_MIN, MEMORY_KIND_MIN = 0.15, 0.4
 SATURATED: Final = FULL
 MOVING_MARGIN: Final = 1.25
 """What of an exchange takes longer than this much of what its bytes need at their usual rate is waiting for a rank."""
+STILL_MAX: Final = 0.1
+"""Of a link's rate: what flows while a rank is waited for are leftovers."""
 MOVING_LEVEL: Final = 0.2
 """A collective that moves bytes at all fills at least this much of its link."""
 CONCENTRATED_MIN, CONCENTRATED_MAX = 0.1, 1.2
@@ -60,9 +63,15 @@ def split_active(of: GpuFeatures, *, is_company: bool) -> list[Part]:
     return [
         *parts,
         Part(_exchange(of, moving), rest * moving, 0.7),
-        Part(PEER, rest * waiting, 0.7),
+        _late(of, rest * waiting),
         Part(kind, rest * (1 - moving - waiting), 0.9),
     ]
+
+
+def _late(of: GpuFeatures, ratio: float) -> Part:
+    """Waiting inside a collective: for a rank where hardly anything moves, else for a rank or a link."""
+    is_still = of.traffic < max(TRAFFIC_MIN, STILL_MAX * ratio)
+    return Part(PEER, ratio, 0.7) if is_still else Part(UNTOLD, ratio, 0.0)
 
 
 def moving_ratio(of: GpuFeatures, exposed: float) -> float:

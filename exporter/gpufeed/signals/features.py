@@ -89,9 +89,7 @@ def features(
     wide_ns = (began_ns - NS_PER_S, ended_ns + NS_PER_S)
     receive, transmit, copied = _pcie(key, identity, view, gpm)
     clock_lowest, clock_highest = clock_range(key, identity, view, *wide_ns)
-    fabric = _fabric(key.uuid, view, began_ns, ended_ns)
     nvlink, has_nvlink = _nvlink(key, identity, view, gpm, (began_ns, ended_ns))
-    trouble = trouble_of(key.uuid, view, began_ns, ended_ns)
     return GpuFeatures(
         active=active,
         has_gpm="graphics" in gpm,
@@ -102,7 +100,7 @@ def features(
         power=_power(key, view, *wide_ns) if "graphics" not in gpm else None,
         nvlink=nvlink,
         has_nvlink=has_nvlink,
-        fabric=fabric,
+        fabric=_fabric(key.uuid, view, began_ns, ended_ns),
         pcie_receive=receive,
         pcie_transmit=transmit,
         pcie_bytes_per_s=copied,
@@ -111,10 +109,7 @@ def features(
         power_cap=fast.get("power_cap", 0.0),
         clock_lowest=clock_lowest,
         clock_highest=clock_highest,
-        is_nvlink_degraded=trouble.is_nvlink_degraded,
-        is_fabric_degraded=trouble.is_fabric_degraded,
-        is_fabric_congested=trouble.is_fabric_congested,
-        is_fabric_lossy=trouble.is_fabric_lossy,
+        **trouble_of(key.uuid, view, began_ns, ended_ns)._asdict(),
         is_held=holds_memory(fast.get("memory_used"), None) or is_held(key.uuid, view.samples),
         has_peers=bool(peers_of(key.uuid, view)),
         active_around=_active(key, view, *wide_ns) or active,

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links that carry less than they should: of any GPU of the job, since a collective is as fast as its slowest link."""
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpufeed.model.fabric import IbCounters, IbErrors
 from gpufeed.model.gpu import NvlinkTotals
@@ -21,9 +20,8 @@ ERRORS_REACH_NS: Final = 30 * NS_PER_S
 """Error counters are read every ten seconds: the last reading stands until the next but two."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinkTrouble:
-    """What is known to be wrong with the links of one job."""
+class LinkTrouble(NamedTuple):
+    """What is known to be wrong with the links of one job; by the names that features have for it."""
 
     is_nvlink_degraded: bool = False
     is_fabric_degraded: bool = False
