@@ -48,7 +48,7 @@ deb rpm pyz: $(VENV)/.installed-dev
 	$(BIN)/python packaging/packages.py $@ --arch $(ARCH)
 
 containers: $(VENV)/.installed-dev
-	GPUFEED_CONTAINERS=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/deploy $(TEST)
+	GPUFEED_CONTAINERS=1 $(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/deploy $(TEST)
 
 clean:
 	rm -rf $(VENV) dist build .coverage .coverage.* htmlcov .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -25,13 +25,20 @@ def why_not() -> str:
     return f"not installed: {', '.join(missing)}" if missing else ""
 
 
+class NoContainerError(Exception):
+    """This machine cannot make or boot one; the text says what its tools said."""
+
+
 def make_root(suite: str, folder: Path) -> Path:
-    """A minimal Debian of that suite below `folder`, unless it is there already."""
+    """A minimal Debian of that suite below `folder`, unless it is there; NoContainerError: none can be made."""
     root = folder / suite
     if not (root / "sbin" / "init").exists():
         excluded = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale")]
         command = ["mmdebstrap", "--variant=minbase", f"--include={INCLUDED}", *excluded, suite, str(root)]
-        subprocess.run(command, check=True, capture_output=True)
+        made = subprocess.run(command, check=False, capture_output=True)
+        if made.returncode != 0:
+            said = made.stderr.decode(errors="replace").splitlines()
+            raise NoContainerError(f"mmdebstrap {suite} failed ({made.returncode}): {' | '.join(said[-6:])}")
     return root
 
 
@@ -130,4 +137,5 @@ def _wait(process: "subprocess.Popen[bytes]", root: Path) -> Container:
             if state in {"running", "degraded"}:
                 return container
         time.sleep(0.1)
-    raise AssertionError(f"the container did not boot; see {root.parent / root.name}.console")
+    said = (root.parent / f"{root.name}.console").read_text(errors="replace").splitlines()
+    raise NoContainerError(f"a Debian without gpufeed does not boot in systemd-nspawn here: {' | '.join(said[-4:])}")
