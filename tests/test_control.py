@@ -106,3 +106,11 @@ async def test_a_path_that_cannot_be_is_an_error_with_its_reason(tmp_path: Path)
     ):
         with pytest.raises(ControlError, match=reason):
             await ControlServer(path, {}).start()
+
+
+async def test_a_file_where_the_socket_is_to_be_is_not_deleted(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    with pytest.raises(ControlError, match="is no socket"):
+        await ControlServer(precious, {}).start()
+    assert precious.read_text() == "precious"

@@ -35,8 +35,7 @@ class _Command:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command named by the arguments; the return value is the exit code."""
-    if sys.stdout is None:  # `gpufeed once >&-`: else whatever is opened next is descriptor 1, and written to
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 for the life of the process
+    _open_standard_files()
     given = sys.argv[1:] if argv is None else argv
     parser = _parser(frozenset(given))
     arguments = parser.parse_args(given)
@@ -56,6 +55,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return EXIT_OK
     return code
+
+
+def _open_standard_files() -> None:
+    """Where the shell closed one (`2>&-`), what is opened next would take its number, and be written to."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            os.set_inheritable(number, True)  # noqa: FBT003 the os module's own form: the probe's log goes there too
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 for good
 
 
 def _parser(words: frozenset[str]) -> argparse.ArgumentParser:

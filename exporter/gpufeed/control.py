@@ -6,9 +6,11 @@
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import socket
+import stat
 import struct
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -114,7 +116,7 @@ def _bind(path: Path) -> socket.socket:
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     umask = os.umask(0o177)  # there is one thread: nothing else is made meanwhile
     try:
-        path.unlink(missing_ok=True)
+        remove_socket(path)
         listening.bind(str(path))
         listening.listen(MAX_CONNECTIONS)
         listening.setblocking(False)  # noqa: FBT003 the socket module's own form
@@ -124,6 +126,17 @@ def _bind(path: Path) -> socket.socket:
     finally:
         os.umask(umask)
     return listening
+
+
+def remove_socket(path: Path) -> None:
+    """Remove the socket that a dead process left. Raises OSError for anything else that stands there."""
+    try:
+        is_socket = stat.S_ISSOCK(path.lstat().st_mode)
+    except FileNotFoundError:
+        return
+    if not is_socket:
+        raise FileExistsError(errno.EEXIST, "is no socket; name a path where nothing stands", str(path))
+    path.unlink(missing_ok=True)
 
 
 def _is_served(path: Path) -> bool:

@@ -141,6 +141,7 @@ def _observed(node: Node, frame: Frame) -> Node:
                 pid=frame.probe_pid if is_up else state.probe.pid,
                 cost=frame.cost or state.probe.cost,
                 frames=state.probe.frames + is_up,
+                silent_ns=0 if is_up else max(0, now_ns - memory.heard_ns),
             ),
         ),
         memory=replace(

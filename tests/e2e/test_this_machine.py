@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`gpufeed run` and `once` on this machine, with its real disks and pressure, and with drivers of all kinds."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from running import Starter, poll
+from running import Starter, fetch, poll
 
 DRIVER = Path(__file__).with_name("one_gpu_driver.c")
 SECTOR_BYTES = 512
@@ -134,3 +135,44 @@ def test_run_finds_a_driver_that_appears_later(starter: Starter, compiled_driver
     poll(lambda: daemon.value("gpufeed_collector_success", collector="nvml") == 0, 15, "that the driver is missing")
     shutil.copy(compiled_driver, later / "libnvidia-ml.so.1")
     poll(lambda: daemon.value("gpufeed_gpu_up") == 1, 60, "the GPU of the driver that came")
+
+
+@pytest.fixture
+def crashing_driver(tmp_path: Path) -> Path:
+    """A libnvidia-ml.so.1 whose initialisation writes where nothing is."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler for a libnvidia-ml.so.1")
+    source, library = tmp_path / "crash.c", tmp_path / "crash" / "libnvidia-ml.so.1"
+    library.parent.mkdir()
+    source.write_text("int nvmlInitWithFlags(unsigned f) { *(volatile int *)0 = 1; return 0; }\n")
+    command = ["cc", "-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1", "-o", str(library), str(source)]
+    subprocess.run(command, check=True)
+    return library.parent
+
+
+@pytest.mark.timeout(150)
+def test_a_driver_library_that_crashes_its_process_does_not_take_the_node_away(
+    starter: Starter, crashing_driver: Path
+) -> None:
+    daemon = starter.gpufeed("run", environment={"LD_LIBRARY_PATH": str(crashing_driver)})
+    poll(lambda: daemon.values("gpufeed_pressure_available"), 60, "pressure, read by a probe without the driver")
+    poll(lambda: "is left alone" in fetch(daemon.url + "/"), 15, "the reason, on the page")
+    assert daemon.value("gpufeed_collector_success", collector="nvml") in {0, None}
+    assert daemon.stop() == 0
+
+
+def test_a_closed_standard_error_is_no_reason_to_read_nothing() -> None:
+    command = f"{sys.executable} -m gpufeed once 2>&-"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0
+    assert "gpufeed_pressure_available" in done.stdout
+
+
+def test_once_says_that_nothing_was_read_and_why(crashing_driver: Path) -> None:
+    # within its ten seconds it may find out that the rest can be read: then it says that, and names the driver
+    command = [sys.executable, "-m", "gpufeed", "once"]
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(crashing_driver)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False, env=environment)
+    said = "nothing was read: the probe is down" in done.stderr
+    assert (done.returncode == 1) is said
+    assert said or "is left alone" in done.stderr

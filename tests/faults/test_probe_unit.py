@@ -114,3 +114,12 @@ def test_a_socket_that_cannot_be_had_is_said_with_its_path(tmp_path: Path) -> No
     command = [sys.executable, "-m", "gpufeed", "probe", "--socket", str(tmp_path / "no" / "probe.sock")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, "no/probe.sock: No such file" in done.stderr) == (EXIT_NOT_BOUND, True)
+
+
+def test_a_file_where_the_units_socket_is_to_be_is_not_deleted(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    command = [sys.executable, "-m", "gpufeed", "probe", "--socket", str(precious)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, "is no socket" in done.stderr) == (EXIT_NOT_BOUND, True)
+    assert precious.read_text() == "precious"

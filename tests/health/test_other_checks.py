@@ -144,6 +144,7 @@ def test_a_check_of_the_host_says_what_the_state_shows(check: str, state: NodeSt
     ("check", "state", "expected"),
     [
         pytest.param("probe", node(), None, id="before the first frame"),
+        pytest.param("probe", node(probe=ProbeRecord(silent_ns=20_000_000_000)), 2, id="never came up"),
         pytest.param("probe", node(probe=ProbeRecord(is_up=True, frames=1)), 0, id="up"),
         pytest.param("probe", node(probe=ProbeRecord(is_up=False, frames=1)), 2, id="down"),
         pytest.param("stale", node(), None, id="no collector yet"),

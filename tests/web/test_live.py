@@ -44,7 +44,7 @@ async def test_the_first_event_has_every_section_and_later_ones_what_changed(nod
     node.state = replace(node.state, probe=ProbeRecord(is_up=True))
     while "headline" not in (later := await event(answer))["sections"]:
         pass
-    assert set(later["sections"]) == {"headline"}
+    assert set(later["sections"]) == {"headline", "attention", "missing"}
     assert "No GPU is known" in later["sections"]["headline"]
     assert later["version"] == "1.2.3"
     answer.close()

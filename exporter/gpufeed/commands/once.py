@@ -29,11 +29,12 @@ from gpufeed.exposition.selection import select
 from gpufeed.wire.build_id import build_id
 
 _FORMATS: Final = {"text": Format.TEXT, "openmetrics": Format.OPENMETRICS}
+EXIT_NOTHING_READ: Final = 1
 _NO_CAP: Final = sys.maxsize
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what came within 10 s in `arguments.format`; what did not is named on standard error. Always 0."""
+    """Print what came within 10 s in `arguments.format`; what did not is named on standard error. 1: nothing."""
     flags = given(arguments)
     config = read(arguments.config_file, flags)
     is_level_asked = any(flag.key.dotted == "log.level" for flag in flags)
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     sys.stdout.flush()
     for line in _not_measured(collected):
         sys.stderr.write(f"gpufeed once: {line}\n")
-    return 0
+    return EXIT_NOTHING_READ if collected.why_nothing else 0
 
 
 def _written(found: Iterable[Family], config: Config, form: str) -> str:
@@ -73,6 +74,8 @@ def _plain(family: Family) -> dict[str, object]:
 
 
 def _not_measured(collected: Collected) -> Iterable[str]:
+    if collected.why_nothing:
+        yield f"nothing was read: the probe is down: {collected.why_nothing}"
     for lane, call in collected.silent:
         yield f"lane {lane} did not answer within 10 s{f' (in {call})' if call else ''}"
     for _, one in sorted(collected.state.inputs.items()):

@@ -27,6 +27,7 @@ class Collected:
 
     state: NodeState
     silent: tuple[tuple[LaneId, str], ...]
+    why_nothing: str = ""  # not empty: no probe has said anything, and why
 
 
 class _Answers:
@@ -48,6 +49,11 @@ class _Answers:
         self._known |= came
         self._lanes = lanes
 
+    @property
+    def has_heard(self) -> bool:
+        """Whether any frame of a probe came."""
+        return bool(self._lanes)
+
     def silent(self) -> set[LaneId]:
         """Lanes that have not answered at all."""
         return self._lanes - {lane for lane, _ in self._known}
@@ -61,11 +67,14 @@ class _Answers:
 async def collect(config: ProbeConfig, settings: Settings, clock: Clock, within_s: float = WITHIN_S) -> Collected:
     """What a probe under `config` gives, within `within_s` or as soon as all of it has come."""
     node, answers = NodeKeeper(settings, clock), _Answers(clock)
+    gaps: list[str] = []
     news = asyncio.Event()
 
     def on_frame(frame: Frame) -> None:
         node.on_frame(frame)
-        if not frame.gap:
+        if frame.gap:
+            gaps.append(frame.gap)
+        else:
             answers.on_frame(frame)
         news.set()
 
@@ -82,4 +91,5 @@ async def collect(config: ProbeConfig, settings: Settings, clock: Clock, within_
     silent = tuple((lane, lanes[lane].call if lane in lanes else "") for lane in sorted(answers.silent()))
     state = node.state
     await supervisor.stop(_STOP_WITHIN_S)
-    return Collected(state=state, silent=silent)
+    why_nothing = "" if answers.has_heard else (gaps or ["it said nothing"])[-1]
+    return Collected(state=state, silent=silent, why_nothing=why_nothing)

@@ -13,6 +13,8 @@ from gpufeed.units import NS_PER_S, seconds
 
 SelfCheck = Callable[[NodeState, Latches], Finding | None]
 
+FIRST_FRAME_NS: Final = 15 * NS_PER_S
+"""Longer than the server waits for the first frame of a new probe: one that never came up is down."""
 STALE_AFTER_NS: Final = 60 * NS_PER_S
 BLIND_RATIO: Final = 0.3
 
@@ -21,7 +23,9 @@ def probe(state: NodeState, _: Latches) -> Finding | None:
     """The process that reads the hardware has ended, or says nothing."""
     if state.probe.is_up:
         return OK
-    return Finding(2, "the probe is down", "investigate") if state.probe.frames else None
+    if not state.probe.frames and state.probe.silent_ns < FIRST_FRAME_NS:
+        return None
+    return Finding(2, "the probe is down", "investigate")
 
 
 def stale(state: NodeState, _: Latches) -> Finding | None:

@@ -45,6 +45,7 @@ class ProbeConfig(Struct, frozen=True, array_like=True, kw_only=True):
     extra_sources: tuple[str, ...] = ()
     simulated: SimulatedNode | None = None
     job_users: bool = False  # whether a job's user may leave the node
+    driver_crashes: int = 0  # probes that crashed in a row: the driver's library is left alone meanwhile
 
     def options(self, collector: CollectorName) -> CollectorOptions:
         """The section of `collector`, or its defaults."""

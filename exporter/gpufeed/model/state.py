@@ -151,6 +151,7 @@ class ProbeRecord:
     pid: int = 0
     cost: ProbeCost | None = None
     frames: int = 0
+    silent_ns: int = 0  # since it was last heard; since the server's start where it never was
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

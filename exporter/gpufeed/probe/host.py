@@ -5,10 +5,12 @@ For every connection of the server a probe is started, as the server itself woul
 hardware, so that it can be stopped and restarted while one of them hangs.
 """
 
+import errno
 import os
 import selectors
 import signal
 import socket
+import stat
 import sys
 import time
 from pathlib import Path
@@ -105,12 +107,23 @@ class _Host:
             probe.abandon()
 
 
+def _remove_socket(path: Path) -> None:
+    """Remove the socket that a dead process left. Raises OSError for anything else that stands there."""
+    try:
+        is_socket = stat.S_ISSOCK(path.lstat().st_mode)
+    except FileNotFoundError:
+        return
+    if not is_socket:
+        raise FileExistsError(errno.EEXIST, "is no socket; name a path where nothing stands", str(path))
+    path.unlink(missing_ok=True)
+
+
 def _bound(path: Path) -> socket.socket:
     """Listening with mode 0600; a socket that a dead process left is replaced. Raises OSError."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     umask = os.umask(0o177)
     try:
-        path.unlink(missing_ok=True)
+        _remove_socket(path)
         listening.bind(str(path))
         listening.listen(MAX_PROBES)
     except OSError:

@@ -81,7 +81,7 @@ class NfsReader:
         self._learn(pid, tuple(mount.mountpoint for mount in wanted))
         for target in targets(wanted, self._entries, is_named_by_source=self._spec.is_named_by_source):
             gathering.samples.append(counters_of(target) if group == FAST else info_of(target, self._entries))
-        gathering.say(status if wanted else InputStatus("nfs", "", "absent", "no NFS file system is mounted"))
+        gathering.say(_status(status, has_any=bool(wanted), rejects=len(parsed.rejects)))
         return gathering.outcome()
 
     def close(self) -> None:
@@ -110,3 +110,12 @@ class NfsReader:
                 self._entries = parse_mountinfo(self._proc.table(f"{pid}/mountinfo")).rows
             except SourceError:
                 self._entries = ()  # the tables alone have to do
+
+
+def _status(found: InputStatus, *, has_any: bool, rejects: int) -> InputStatus:
+    """Mounts whose lines cannot be understood are not mounts that are not there."""
+    if has_any:
+        return found
+    if rejects:
+        return InputStatus("nfs", "", "broken", f"none of the {rejects} mounts could be understood; the log names them")
+    return InputStatus("nfs", "", "absent", "no NFS file system is mounted")

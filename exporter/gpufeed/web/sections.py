@@ -16,6 +16,9 @@ _LEVEL_MARKS: Final = {"ok": "✓", "degraded": "▲", "failed": "✕", "firing"
 Cell = str | Markup
 
 
+NOTHING_READ: Final = "Nothing is being read: what is well and what is missing is not known."
+
+
 def sections(node: NodeView, past: History) -> Mapping[str, Markup]:
     """What stands in the page's sections, by their ids, in their order."""
     return {
@@ -53,7 +56,8 @@ def _attention(node: NodeView) -> Markup:
     ]
     title = tag("h2", "Needs attention")
     if not alerts and not checks:
-        return join(title, tag("p", "No alert is on and every check that could be made is well.", class_="calm"))
+        calm = "No alert is on and every check that could be made is well."
+        return join(title, tag("p", calm if node.probe_up else NOTHING_READ, class_="calm" if node.probe_up else ""))
     return join(
         title,
         table("Alerts", ("State", "Alert", "Severity", "What it says"), alerts) if alerts else "",
@@ -133,7 +137,8 @@ def _host(node: NodeView) -> Markup:
 def _missing(node: NodeView) -> Markup:
     title = tag("h2", "Not measured")
     if not node.missing_inputs:
-        return join(title, tag("p", "Every input there is can be read.", class_="calm"))
+        calm = "Every input there is can be read."
+        return join(title, tag("p", calm if node.probe_up else NOTHING_READ, class_="calm" if node.probe_up else ""))
     scopes: dict[tuple[str, str, str, str], list[str]] = {}
     for one in node.missing_inputs:
         scopes.setdefault((one.input, one.state, one.reason, one.fix), []).append(one.scope)

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from gpufeed.clock import Clock, read_frame_time
 from gpufeed.errors import SpawnError
 from gpufeed.model.desired import ProbeConfig
@@ -32,6 +34,7 @@ from gpufeed.wire.messages import (
     Resume,
     Shutdown,
 )
+from gpufeed.wire.quarantine import Quarantine
 from gpufeed.wire.start import ProbeStart, child_probe
 
 GAP_EVERY_S: Final = 1.0
@@ -91,6 +94,7 @@ class ProbeSupervisor:
         self._life: ProbeLife | None = None
         self._released_until_ns: int | None = None
         self._orders: dict[str, bytes | None] = {}
+        self._quarantine = Quarantine()
         self._build_id = build_id()
         self._heard_ns = clock.monotonic_ns()
         self._sequence = 0
@@ -115,7 +119,7 @@ class ProbeSupervisor:
         self._config = config
         self._generation += 1
         if self._life is not None:
-            self._life.desire(self._generation, config)
+            self._life.desire(self._generation, self._effective())
         return self._generation
 
     def save(self, name: str, data: bytes) -> None:
@@ -173,12 +177,18 @@ class ProbeSupervisor:
     async def _live(self, life: ProbeLife) -> None:
         """One probe, from its greeting until it is gone or given up."""
         self._greet(life)
+        crashes = self._effective().driver_crashes
         while not life.ended.is_set():
             life.check(self._patience)
+            if crashes and not self._effective().driver_crashes:
+                crashes = 0
+                self.apply(self._config)  # the driver is tried again
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(life.ended.wait(), _LOOK_EVERY_S)
         self._note_down(life.why)
-        if await life.end(self._patience):
+        is_gone = await life.end(self._patience)
+        self._quarantine.note_end(life.child.poll() if is_gone else None, life.lived_s, self._clock.monotonic_ns())
+        if is_gone:
             _log.info("probe=%d state=ended exit=%s", life.child.pid, life.child.poll())
         else:
             _log.error("probe=%d state=abandoned reason=%r", life.child.pid, "it survives every signal allowed")
@@ -190,9 +200,14 @@ class ProbeSupervisor:
         until_ns = self._released_until_ns
         if until_ns is not None and until_ns > self._clock.monotonic_ns():
             life.send(Release(until_ns=until_ns))
-        life.desire(self._generation, self._config)
+        life.desire(self._generation, self._effective())
         for name, data in self._orders.items():
             life.send(Blob(name=name, data=data))
+
+    def _effective(self) -> ProbeConfig:
+        """The configuration, without the driver while its library crashes the probe."""
+        crashes = self._quarantine.crashes(self._clock.monotonic_ns())
+        return msgspec.structs.replace(self._config, driver_crashes=crashes) if crashes else self._config
 
     def _send(self, message: Message) -> None:
         if self._life is not None:

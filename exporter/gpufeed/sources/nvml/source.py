@@ -7,6 +7,7 @@ from gpufeed.model.desired import ProbeConfig
 from gpufeed.model.ids import CollectorName, GroupName, LaneId
 from gpufeed.sources.contract import Group, LanePlan, Source
 from gpufeed.sources.nvml import gpu_reader, init_reader
+from gpufeed.sources.nvml.quarantined import quarantined
 from gpufeed.units import NS_PER_S
 
 INIT_LANE: Final = LaneId("nvml-init")
@@ -45,6 +46,8 @@ class NvmlSource:
         )
         if not gpu_groups:
             return ()
+        if config.driver_crashes:
+            return (quarantined(INIT_LANE, _group(config, init_reader.DRIVER, "nvml"), config.driver_crashes),)
         return (
             LanePlan(
                 lane=INIT_LANE,
