@@ -15,11 +15,13 @@ from gpufeed.model.ids import GpuUuid
 from gpufeed.model.state import NodeState, ProbeRecord
 from gpufeed.signals import (
     attribution,
+    balance,
     baselines,
     collectors,
     cpu_time,
     flaps,
     integrals,
+    intensity,
     inventory,
     lanes,
     meters,
@@ -28,7 +30,9 @@ from gpufeed.signals import (
     xids,
 )
 from gpufeed.signals.attribution import Attributions
+from gpufeed.signals.balance import Balance
 from gpufeed.signals.baselines import Baselines
+from gpufeed.signals.capacity import capacities
 from gpufeed.signals.collectors import Collectors
 from gpufeed.signals.faults import Signs
 from gpufeed.signals.flaps import Flaps
@@ -60,6 +64,7 @@ class Memory:
     baselines: Baselines = field(default_factory=Baselines)
     owned: Owned = field(default_factory=Owned)
     attributions: Attributions = field(default_factory=Attributions)
+    balance: Balance = field(default_factory=Balance)
     latches: Latches = field(default_factory=Latches)
     saved: Saved | None = None  # found, but not known yet whether it is of this boot
 
@@ -203,9 +208,20 @@ def _judged(node: Node) -> Node:
         heard_ns=memory.heard_ns,
     )
     attributions = attribution.fold(memory.attributions, view, signs)
+    balanced = balance.fold(memory.balance, view, state.gpu_totals, attributions.results, state.time.monotonic_ns)
     return Node(
-        state=replace(state, verdicts=verdicts, attributions=attributions.results),
-        memory=replace(memory, latches=latches, attributions=attributions),
+        state=replace(
+            state,
+            verdicts=verdicts,
+            attributions=attributions.results,
+            stalls=attributions.stalls,
+            layers=balanced.layers.results,
+            stragglers=balanced.stragglers.results,
+            storage_capacity=capacities(view),
+            tensor_intensity=intensity.tensor_intensity(state.gpus, state.samples),
+            peak_flops=intensity.peak_flops(state.gpus),
+        ),
+        memory=replace(memory, latches=latches, attributions=attributions, balance=balanced),
     )
 
 

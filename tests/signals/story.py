@@ -35,6 +35,7 @@ NVLINK_BYTES_PER_S = 450e9  # 18 links of 25 GB/s
 PORT_BYTES_PER_S = 50e9
 PCIE_BYTES_PER_S = 55e9
 CLOCK_HZ = 1.98e9
+H100_SXM = 0x2330
 MEMORY_BYTES = 80 * 1024**3
 PCI_SLOTS = ("0000:18:00.0", "0000:2a:00.0", "0000:3b:00.0", "0000:5d:00.0")
 
@@ -267,6 +268,7 @@ class Story:
             gpu=GpuKey(uuid(index)),
             index=index,
             pci_bus_id=PCI_SLOTS[index],
+            pci_device_id=H100_SXM << 16 | 0x10DE,
             numa_node=0,
             sm_clock_max_hz=CLOCK_HZ,
             pcie_generation_max=5,

@@ -52,32 +52,28 @@ def test_congestion_is_measured_by_what_a_busy_port_usually_waits() -> None:
     assert learn(IbCounters, PORT, {"transmit": 1e9}).entries == {}
 
 
-def test_a_computing_gpu_teaches_its_levels_and_an_idle_one_its_power() -> None:
-    busy = learn(GpmInterval, GPU, {"graphics": 0.5, "tensor": 0.2, "sm": 0.4, "dram": 0.1})
-    assert busy.usual("tensor_busy", GPU.uuid) == pytest.approx(0.4)
-    assert busy.usual("sm_busy", GPU.uuid) == pytest.approx(0.8)
-    assert busy.usual("power_idle", GPU.uuid) is None
+def test_an_idle_gpu_teaches_its_power() -> None:
     idle = learn(GpmInterval, GPU, {"graphics": 0.0, "tensor": 0.0}, power=72.0)
     assert idle.usual("power_idle", GPU.uuid) == pytest.approx(72)
-    assert idle.usual("sm_busy", GPU.uuid) is None
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"graphics": 1.0, "tensor": 0.0, "sm": 0.15, "dram": 0.01},  # polls
-        {"graphics": 1.0, "sm": 0.9},  # nothing of the tensor pipes
-        {"tensor": 0.5},
-        {"graphics": 0.0, "tensor": 0.0},  # idle, and its power is not read
-    ],
-)
-def test_what_is_no_measure_of_computing_teaches_nothing(values: dict[str, float]) -> None:
-    assert learn(GpmInterval, GPU, values, seconds=3).entries == {}
+@pytest.mark.parametrize("values", [{"graphics": 0.5}, {"tensor": 0.5}, {"graphics": 0.0}])
+def test_a_gpu_that_works_or_whose_power_is_not_read_teaches_nothing(values: dict[str, float]) -> None:
+    power = None if values == {"graphics": 0.0} else 300.0
+    assert learn(GpmInterval, GPU, values, seconds=3, power=power).entries == {}
 
 
-def test_memory_bound_work_without_sm_readings_teaches_what_there_is() -> None:
-    learned = learn(GpmInterval, GPU, {"graphics": 1.0, "tensor": 0.01, "dram": 0.6}, seconds=2)
-    assert set(learned.entries) == {("tensor_busy", GPU.uuid)}
+def test_a_target_is_full_at_the_rate_at_which_reads_queue_and_take_longer_than_usual() -> None:
+    usual = learn(StorageCounters, NFS, {"reads": 50.0, "read_latency": 0.002, "read": 1e9, "read_outstanding": 1.0})
+    assert ("read_full", "nfs:/data") not in usual.entries
+    slow = {"reads": 50.0, "read_latency": 0.004, "read": 4e9, "read_outstanding": 8.0}
+    for second in range(700, 1400):
+        line = (Segment(second * S, (second + 1) * S, slow),)
+        usual = fold(usual, {}, {(StorageCounters, NFS): line})
+        if second == 900:
+            assert usual.usual("read_full", "nfs:/data") is None  # not for ten minutes yet
+    learned = usual.entries["read_full", "nfs:/data"]
+    assert learned.value == pytest.approx(4e9)
 
 
 def test_only_new_segments_teach() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from gpufeed.model.evidence import Evidence
 from gpufeed.model.frame import FrameTime, InputStatus
 from gpufeed.model.gpu import GpuIdentity
 from gpufeed.model.ids import GpuKey, GpuUuid, LaneId
-from gpufeed.model.state import Attribution, Evidence, GpuRecord, NodeState, StateCause
+from gpufeed.model.state import Attribution, GpuRecord, NodeState, StateCause
 from gpufeed.web.api import description
 from gpufeed.web.endpoints import Firing
 from serving import Node, Serve

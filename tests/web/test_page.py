@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from gpufeed.model.evidence import Evidence
 from gpufeed.model.frame import FrameTime, InputStatus, LaneStatus
 from gpufeed.model.gpu import GpuFast, GpuIdentity
 from gpufeed.model.ids import GpuKey, GpuUuid, GroupName, LaneId
 from gpufeed.model.state import (
     CAUSES,
     Attribution,
-    Evidence,
     GpuRecord,
     Held,
     JobView,

@@ -9,6 +9,7 @@ from types import MappingProxyType, ModuleType
 from typing import Final
 
 from gpufeed.catalogue import (
+    balance,
     fabric,
     gpm,
     gpu,
@@ -28,7 +29,7 @@ from gpufeed.catalogue.define import MetricDef
 
 GROUPS: Final[tuple[ModuleType, ...]] = (
     gpu, gpu_limits, gpu_errors, gpm, xid, jobs, nvlink, fabric, network,
-    storage, host, signals, self, process,
+    storage, host, signals, balance, self, process,
 )  # fmt: skip
 """The modules, in the order in which METRICS.md shows them. Each has a `TITLE`."""
 

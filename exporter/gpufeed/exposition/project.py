@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from gpufeed.exposition import (
+    project_balance,
     project_extension,
     project_fabric,
     project_gpm,
@@ -39,6 +40,7 @@ def families(state: NodeState, server: ServerFacts) -> Iterator[Family]:
         project_storage.families(state),
         project_host.families(state),
         project_signals.families(state, server),
+        project_balance.families(state),
         project_self.families(state, server),
         project_process.families(server),
         project_extension.families(state),

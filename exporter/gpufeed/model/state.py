@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, cast
 
+from gpufeed.model.balance import Layer, LayerCapacity, LayerName, StallCause, StallCounts, Straggler
+from gpufeed.model.evidence import Evidence
 from gpufeed.model.frame import FrameTime, InputStatus, LaneStatus, ProbeCost
 from gpufeed.model.gpu import GpuConditionWord, GpuIdentity
 from gpufeed.model.ids import CollectorName, GpuKey, GpuUuid, GroupName, IbPortKey, LaneId, StorageKey
@@ -56,17 +58,6 @@ class Held(Generic[S]):
     collector: CollectorName
     read_at_ns: int
     stale_at_ns: int  # read_at + max(3 periods, 10 s)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """One input to a decision, in words a person can check: `nfs:/data read latency`, 0.095, `seconds`."""
-
-    input: str
-    value: float
-    unit: str
-    score: float | None = None
-    usual: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +217,12 @@ class NodeState:
     probe: ProbeRecord = ProbeRecord()
     ownership: Ownership = field(default_factory=Ownership)
     cpu_s: Mapping[str, float] = field(default_factory=_nothing)  # of the node, by mode; never falls
+    layers: Mapping[LayerName, Layer] = field(default_factory=_nothing)
+    storage_capacity: Mapping[tuple[StorageKey, str], LayerCapacity] = field(default_factory=_nothing)  # by direction
+    stragglers: Mapping[GpuUuid, Straggler] = field(default_factory=_nothing)
+    stalls: Mapping[StallCause, StallCounts] = field(default_factory=_nothing)
+    tensor_intensity: Mapping[GpuUuid, float] = field(default_factory=_nothing)
+    peak_flops: Mapping[GpuUuid, Mapping[str, float]] = field(default_factory=_nothing)  # by data type
 
     def latest(self, kind: type[S]) -> Mapping[Hashable, Held[S]]:
         """Every fresh sample of a kind, by its subject."""

@@ -30,7 +30,11 @@ def ports_of(uuid: GpuUuid, view: View) -> tuple[PortLimits, ...]:
     addresses, as boards are wired one to one. Otherwise those of the same NUMA node, and where nothing is known of
     that, all.
     """
-    ports = view.once("fabric ports", lambda: _fabric_ports(view))
+    return view.once(("ports of", uuid), lambda: _nearest(uuid, view))
+
+
+def _nearest(uuid: GpuUuid, view: View) -> tuple[PortLimits, ...]:
+    ports = fabric_ports(view)
     record = view.records.get(uuid)
     identity = record.identity if record is not None else None
     if not ports or identity is None:
@@ -43,6 +47,11 @@ def ports_of(uuid: GpuUuid, view: View) -> tuple[PortLimits, ...]:
         return (ports[order.index(uuid)],)
     near = tuple(limit for limit in ports if _numa(limit.port, view) == identity.numa_node)
     return near if near and identity.numa_node is not None else ports
+
+
+def fabric_ports(view: View) -> tuple[PortLimits, ...]:
+    """Every port that jobs exchange bytes through."""
+    return view.once("fabric ports", lambda: _fabric_ports(view))
 
 
 def _fabric_ports(view: View) -> tuple[PortLimits, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from gpufeed.model.balance import StallCause, StallCounts
 from gpufeed.model.gpu import GpmInterval, GpuFast, MigInstances
 from gpufeed.model.ids import GpuKey
 from gpufeed.model.state import Attribution, GpuRecord, StateCause
@@ -21,6 +22,7 @@ from gpufeed.signals.footprint import UNKNOWN, Footprint
 from gpufeed.signals.instance import instance_features
 from gpufeed.signals.jobs import peers_of
 from gpufeed.signals.ledger import added, split
+from gpufeed.signals.stalls import NONE, Stall, Waited, counted
 from gpufeed.signals.timeline import REMEMBERED_NS, Timeline
 from gpufeed.signals.view import View
 from gpufeed.units import NS_PER_S, seconds
@@ -51,6 +53,7 @@ class Track:
     spinning_since_ns: int | None = None
     recent: Recent = field(default_factory=Recent)
     footprint: Footprint = UNKNOWN
+    waited: Waited = NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +62,13 @@ class Attributions:
 
     results: Mapping[GpuKey, Attribution] = field(default_factory=dict)
     tracks: Mapping[GpuKey, Track] = field(default_factory=dict)
+    stalls: Mapping[StallCause, StallCounts] = field(default_factory=dict)
 
 
 def fold(previous: Attributions, view: View, signs: Signs) -> Attributions:
     """All GPUs decided as far as can be at this frame."""
     results, tracks = {}, {}
+    ended: list[Stall] = []
     spinning = _spinning(previous.tracks, signs.now_ns)
     for key in (*map(GpuKey, view.records), *_instances(view)):
         record = view.records[key.uuid]
@@ -73,7 +78,9 @@ def fold(previous: Attributions, view: View, signs: Signs) -> Attributions:
         peers = () if key.is_instance else peers_of(key.uuid, view)
         turn = _Turn(key, view, is_company=any(GpuKey(peer) in spinning for peer in peers))
         tracks[key], results[key] = turn.take(track, previous.results.get(key), signs.now_ns)
-    return Attributions(results=results, tracks=tracks)
+        ended += turn.stalls
+    stalls = counted(previous.stalls, ended) if ended else previous.stalls
+    return Attributions(results=results, tracks=tracks, stalls=stalls)
 
 
 def _instances(view: View) -> tuple[GpuKey, ...]:
@@ -137,18 +144,22 @@ class _Turn:
         self.is_company = is_company
         self.line = primary(key, view)
         self.footprint = UNKNOWN
+        self.stalls: list[Stall] = []  # that ended in this turn
 
     def take(self, track: Track, before: Attribution | None, now_ns: int) -> tuple[Track, Attribution]:
         """Decide what can be decided."""
         until_ns = max(track.decided_until_ns, self._reach(track, now_ns))
         state_ns = before.state_ns if before is not None else {}
-        recent, spinning_since_ns = track.recent, track.spinning_since_ns
+        recent, spinning_since_ns, waited = track.recent, track.spinning_since_ns, track.waited
         self.footprint = track.footprint
         for began_ns, ended_ns, cause in self._pieces(track, until_ns):
             decision = self._decide(began_ns, ended_ns, cause)
             parts = split(ended_ns - began_ns, decision.shares)
             state_ns = added(state_ns, parts)
             recent = recent.after(parts, decision, ended_ns - began_ns)
+            waited, stall = waited.after(parts)
+            if stall is not None:
+                self.stalls.append(stall)
             if not decision.is_spin:
                 spinning_since_ns = None
             elif spinning_since_ns is None:
@@ -159,6 +170,7 @@ class _Turn:
             spinning_since_ns=spinning_since_ns,
             recent=recent,
             footprint=self.footprint,
+            waited=waited,
         )
         return track, self._result(track, state_ns, before)
 

@@ -21,10 +21,10 @@ from gpufeed.signals.meters import Timelines
 from gpufeed.signals.timeline import Segment, mean
 from gpufeed.units import seconds
 
-BaselineName = Literal["read_latency", "wait_per_byte", "sm_busy", "tensor_busy", "power_idle"]
+BaselineName = Literal["read_latency", "read_full", "wait_per_byte", "power_idle"]
 
 QUANTILES: Final[Mapping[BaselineName, float]] = MappingProxyType(
-    {"read_latency": 0.5, "wait_per_byte": 0.5, "sm_busy": 0.9, "tensor_busy": 0.5, "power_idle": 0.05}
+    {"read_latency": 0.5, "read_full": 0.9, "wait_per_byte": 0.5, "power_idle": 0.05}
 )
 TRUSTED_AFTER_S: Final = 600.0
 STEP_PER_S: Final = 0.02
@@ -107,9 +107,20 @@ def _learn(entries: _Entries, name: BaselineName, of: str, value: float, segment
 
 
 def _learn_storage(entries: _Entries, of: str, segment: Segment) -> None:
-    latency = segment.values.get("read_latency")
-    if latency is not None and segment.values.get("reads", 0.0) >= READS_MIN_PER_S:
-        _learn(entries, "read_latency", of, latency, segment)
+    values = segment.values
+    latency = values.get("read_latency")
+    if latency is None or values.get("reads", 0.0) < READS_MIN_PER_S:
+        return
+    _learn(entries, "read_latency", of, latency, segment)
+    usual = entries.get(("read_latency", of))
+    if usual is None or usual.seen_s < TRUSTED_AFTER_S:
+        return
+    if values.get("read_outstanding", 0.0) >= FULL_OUTSTANDING and latency >= FULL_LATENCY * usual.value:
+        _learn(entries, "read_full", of, values.get("read", 0.0), segment)
+
+
+FULL_OUTSTANDING, FULL_LATENCY = 4.0, 1.5
+"""Reads under way, and their latency over the usual one: beyond both a target gives what it can."""
 
 
 def _learn_port(entries: _Entries, of: str, segment: Segment) -> None:
@@ -119,21 +130,9 @@ def _learn_port(entries: _Entries, of: str, segment: Segment) -> None:
 
 
 def _learn_gpu(entries: _Entries, key: GpuKey, segment: Segment, timelines: Timelines) -> None:
-    active, tensor = segment.values.get("graphics"), segment.values.get("tensor")
-    if active is None or tensor is None:
-        return
-    sm, dram = segment.values.get("sm"), segment.values.get("dram", 0.0)
-    if active > COMPUTING_MIN and (tensor >= TENSOR_MIN or dram >= DRAM_MIN):
-        _learn(entries, "tensor_busy", key.uuid, min(1.0, tensor / active), segment)
-        if sm is not None:
-            _learn(entries, "sm_busy", key.uuid, min(1.0, sm / active), segment)
     fast = mean(timelines.get((GpuFast, key), ()), segment.began_ns, segment.ended_ns)
-    if active < IDLE_MAX and "power" in fast:
+    if segment.values.get("graphics", 1.0) < IDLE_MAX and "power" in fast:
         _learn(entries, "power_idle", key.uuid, fast["power"], segment)
 
 
-COMPUTING_MIN: Final = 0.05
-TENSOR_MIN: Final = 0.05
-DRAM_MIN: Final = 0.3
-"""Below both a GPU does not compute: what its SMs show then is no measure of what they show when it does."""
 IDLE_MAX: Final = 0.01

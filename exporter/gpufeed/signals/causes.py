@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from gpufeed.model.state import Evidence, StateCause
+from gpufeed.model.evidence import Evidence
+from gpufeed.model.state import StateCause
 from gpufeed.signals.features import RESIDENT_MIN, GpuFeatures
 from gpufeed.signals.pipeline import Pipeline, Storage, Tasks
 from gpufeed.signals.settings import Settings

@@ -28,26 +28,46 @@ def fold(previous: Collectors, frame: Frame, stuck: frozenset[LaneId]) -> Collec
     if not (frame.readings or frame.failures or frame.withdrawn or stuck or frame.gap):
         return previous
     records, failing = dict(previous.records), dict(previous.failing)
-    gave = {(reading.lane, reading.group) for reading in frame.readings if reading.samples}
-    failed = {(failure.lane, failure.group) for failure in frame.failures}
-    for reading in frame.readings:
-        if reading.samples or (reading.lane, reading.group) not in failed:
-            records[reading.collector] = _read(records, reading, frame)
-        here = failing.get(reading.collector, frozenset())
-        failing[reading.collector] = here - {(reading.lane, reading.group)}
+    for name, reading in _newest(frame).items():
+        records[name] = _read(records, reading, frame)
     for failure in frame.failures:
         records[failure.collector] = _failed(records, failure)
-        if (failure.lane, failure.group) not in gave:
-            here = failing.get(failure.collector, frozenset())
-            failing[failure.collector] = here | {(failure.lane, failure.group)}
-    for name, where in failing.items():
-        failing[name] = frozenset(key for key in where if key[0] not in frame.withdrawn)
+    _mark(failing, frame)
     stuck_names = {status.collector for status in frame.lanes if status.lane in stuck}
     for name, record in records.items():
         is_successful = not (failing.get(name) or name in stuck_names or frame.gap)
         if record.is_successful != is_successful:
             records[name] = replace(record, is_successful=is_successful)
     return Collectors(records=records, failing=failing)
+
+
+def _newest(frame: Frame) -> Mapping[CollectorName, Reading]:
+    """The last reading of each collector that succeeded."""
+    failed = {(failure.lane, failure.group) for failure in frame.failures}
+    return {
+        reading.collector: reading
+        for reading in frame.readings
+        if reading.samples or (reading.lane, reading.group) not in failed
+    }
+
+
+def _mark(failing: dict[CollectorName, frozenset[tuple[LaneId, GroupName]]], frame: Frame) -> None:
+    """Which lanes' groups give nothing after `frame`."""
+    gave = set()
+    for reading in frame.readings:
+        key = (reading.lane, reading.group)
+        if reading.samples:
+            gave.add(key)
+        here = failing.setdefault(reading.collector, frozenset())
+        if key in here:
+            failing[reading.collector] = here - {key}
+    for failure in frame.failures:
+        key = (failure.lane, failure.group)
+        if key not in gave:
+            failing[failure.collector] = failing.get(failure.collector, frozenset()) | {key}
+    if frame.withdrawn:
+        for name, where in failing.items():
+            failing[name] = frozenset(key for key in where if key[0] not in frame.withdrawn)
 
 
 def _failed(records: Mapping[CollectorName, CollectorRecord], failure: Failure) -> CollectorRecord:

@@ -1,39 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences of counters that may reset, wrap, saturate or be missing: never negative, never invented."""
+"""Differences of counters that may reset, wrap or be missing: never negative, never invented."""
 
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
 WIDEST_BITS: Final = 64
 
-AdvanceKind = Literal["counted", "first", "reset", "saturated"]
-
-
-class Advance(NamedTuple):
-    """By how much a counter went on, in its own unit. Anything but `counted` means: this interval is not known."""
-
-    amount: float
-    kind: AdvanceKind
-
-
-def advance(old: float | None, new: float | None, ceiling: float | None = None) -> Advance:
-    """The increase from `old` to `new`.
-
-    A reading missing on either side is `first`. A fall is a restart of the counter: what it counted since is not told
-    apart from what it lost, so the interval is skipped. Standing at its ceiling it has stopped counting.
-    """
-    if old is None or new is None:
-        return Advance(0, "first")
-    if new < old:
-        return Advance(0, "reset")
-    if ceiling is not None and old == new == ceiling:
-        return Advance(0, "saturated")
-    return Advance(new - old, "counted")
-
 
 def counted(old: float | None, new: float | None) -> float | None:
-    """The increase where it is known, else None."""
-    step = advance(old, new)
-    return step.amount if step.kind == "counted" else None
+    """The increase where it is known, else None.
+
+    A fall is a restart of the counter: what it counted since is not told apart from what it lost, so the interval is
+    skipped.
+    """
+    return None if old is None or new is None or new < old else new - old
 
 
 def unwrap(old: int | None, new: int | None, bits: int, plausible: float) -> int | None:

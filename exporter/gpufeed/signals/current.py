@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from math import exp
 from typing import Final
 
-from gpufeed.model.state import Evidence, StateCause
+from gpufeed.model.evidence import Evidence
+from gpufeed.model.state import StateCause
 from gpufeed.signals.decision import Decision
 from gpufeed.units import seconds
 

@@ -4,8 +4,9 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
+from gpufeed.model.evidence import Evidence
 from gpufeed.model.ids import GpuKey
-from gpufeed.model.state import Evidence, StateCause
+from gpufeed.model.state import StateCause
 from gpufeed.signals.activity import copied_between_gpus, split_active
 from gpufeed.signals.causes import IDLE_FREE, IDLE_HELD, NO_KERNEL_MAX, UNDECIDED, Waiting, waiting_cause
 from gpufeed.signals.features import RESIDENT_MIN, GpuFeatures

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one GPU did in an interval, as ratios of what it could: all that the split into states looks at."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -139,7 +140,7 @@ def identity_of(key: GpuKey, view: View) -> GpuIdentity | None:
 
 
 def _pcie(
-    key: GpuKey, identity: GpuIdentity | None, view: View, gpm: dict[str, float]
+    key: GpuKey, identity: GpuIdentity | None, view: View, gpm: Mapping[str, float]
 ) -> tuple[float | None, float | None, float | None]:
     """Receive and transmit as shares of what a copy can reach, and both in bytes per second.
 
@@ -182,7 +183,7 @@ def _of(value: float | None, most: float) -> float | None:
 
 
 def _nvlink(
-    key: GpuKey, identity: GpuIdentity | None, view: View, gpm: dict[str, float], interval: tuple[int, int]
+    key: GpuKey, identity: GpuIdentity | None, view: View, gpm: Mapping[str, float], interval: tuple[int, int]
 ) -> tuple[float | None, bool]:
     """Share of capacity, and whether there are links at all."""
     totals: NvlinkTotals | None = view.latest(NvlinkTotals, key)
@@ -220,7 +221,7 @@ def _fabric(uuid: GpuUuid, view: View, began_ns: int, ended_ns: int) -> float | 
     return busiest
 
 
-def _may_wait(gpm: dict[str, float]) -> bool:
+def _may_wait(gpm: Mapping[str, float]) -> bool:
     """Whether it matters what the peers do: only for a GPU that is resident throughout and not at full work."""
     active = gpm.get("graphics", 0.0)
     return active >= RESIDENT_MIN and gpm.get("sm", 1.0) <= (1 - PEER_LEAD) * active

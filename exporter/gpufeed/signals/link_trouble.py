@@ -49,7 +49,7 @@ def _known(uuid: GpuUuid, view: View, began_ns: int, ended_ns: int) -> LinkTroub
 def _own(uuid: GpuUuid, view: View, began_ns: int, ended_ns: int) -> LinkTrouble:
     ports = ports_of(uuid, view)
     return LinkTrouble(
-        is_nvlink_degraded=_is_nvlink_degraded(uuid, view),
+        is_nvlink_degraded=view.once(("nvlink", uuid), lambda: _is_nvlink_degraded(uuid, view)),
         is_fabric_degraded=any(limit.is_degraded for limit in ports),
         is_fabric_congested=any(_is_congested(limit, view, began_ns, ended_ns) for limit in ports),
         is_fabric_lossy=any(_is_lossy(limit.port, view, ended_ns) for limit in ports),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from gpufeed.model.fabric import IbCounters, IbErrors
 from gpufeed.model.frame import Reading
@@ -154,7 +154,7 @@ def _held_down(pair: Pair, reasons: tuple[str, ...], bits: int) -> float | None:
 
 
 def _counters(of: GpuFast) -> Mapping[str, int]:
-    return {str(reason): value for reason, value in (of.clock_event_ns or {}).items()}
+    return cast("Mapping[str, int]", of.clock_event_ns or {})
 
 
 def _nvlink(pair: Pair) -> Values:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the host side of a GPU's job did in an interval: its tasks, its processors, its storage, its pressure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -144,7 +145,7 @@ def _storage(view: View, began_ns: int, ended_ns: int) -> Storage | None:
     )
 
 
-def _saturation(targets: list[tuple[StorageKey, dict[str, float]]], view: View, direction: str) -> float | None:
+def _saturation(targets: list[tuple[StorageKey, Mapping[str, float]]], view: View, direction: str) -> float | None:
     """The highest share of a configured capacity; None where none is configured."""
     shares = []
     for target, means in targets:

@@ -32,9 +32,9 @@ class View:
         """The timeline of one thing; empty where nothing was read."""
         return self.timelines.get((kind, subject), ())
 
-    def mean(self, kind: type[Sample], subject: Hashable, began_ns: int, ended_ns: int) -> dict[str, float]:
+    def mean(self, kind: type[Sample], subject: Hashable, began_ns: int, ended_ns: int) -> Mapping[str, float]:
         """Means of one thing over an interval."""
-        found: dict[str, float] = self.once(
+        found: Mapping[str, float] = self.once(
             (kind, subject, began_ns, ended_ns), lambda: mean(self.line(kind, subject), began_ns, ended_ns)
         )
         return found
