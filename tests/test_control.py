@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gpufeed.control import MAX_CONNECTIONS, MAX_LINE_BYTES, Arguments, ControlError, ControlServer
+from gpufeed.control import MAX_CONNECTIONS, MAX_LINE_BYTES, Arguments, Command, ControlError, ControlServer
 
 
 async def echo(arguments: Arguments) -> object:
@@ -24,7 +24,7 @@ async def refuse(_: Arguments) -> object:
 
 @pytest.fixture
 async def path(tmp_path: Path) -> AsyncIterator[Path]:
-    server = ControlServer(tmp_path / "control.sock", {"echo": echo, "refuse": refuse})
+    server = ControlServer(tmp_path / "control.sock", {"echo": Command(echo, ("a",)), "refuse": Command(refuse)})
     await server.start()
     yield tmp_path / "control.sock"
     await server.stop()
@@ -55,6 +55,8 @@ def test_only_the_owner_may_open_the_socket(path: Path) -> None:
     ("line", "error"),
     [
         (b'{"command": "refuse"}\n', "not today"),
+        (b'{"command": "echo", "b": 1, "a": 2}\n', "echo: takes a; unknown: 'b'"),
+        (b'{"command": "refuse", "for": 1}\n', "refuse: takes nothing; unknown: 'for'"),
         (b'{"command": "dance"}\n', "no such command; there are echo, refuse"),
         (b'{"command": 3}\n', "expected one line such as"),
         (b"[]\n", "expected one line such as"),
@@ -88,9 +90,9 @@ async def test_a_socket_left_behind_is_replaced_and_one_in_use_is_not(tmp_path: 
     path = tmp_path / "control.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    first = ControlServer(path, {"echo": echo})
+    first = ControlServer(path, {"echo": Command(echo)})
     await first.start()
-    second = ControlServer(path, {"echo": echo})
+    second = ControlServer(path, {"echo": Command(echo)})
     with pytest.raises(ControlError, match="another gpufeed serves here"):
         await second.start()
     assert (await ask(path, b'{"command": "echo"}\n'))["ok"]

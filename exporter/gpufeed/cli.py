@@ -2,6 +2,7 @@
 """The command line: which command, which flags; no logic, and nothing imported that the command does not need."""
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -15,6 +16,7 @@ from gpufeed.errors import ConfigError
 
 EXIT_OK: Final = 0
 EXIT_BAD_CONFIG: Final = 2
+EXIT_UNWRITABLE: Final = 4
 EXIT_INTERRUPTED: Final = 130
 
 _DESCRIPTION: Final = "Says, for every GPU of a node and all of its time, whether it was fed, and if not, why."
@@ -45,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_OK
     try:
         code: int = command.load().run(arguments)
+        sys.stdout.flush()
     except ConfigError as error:
         for problem in error.problems:
             sys.stderr.write(f"gpufeed: {problem}\n")
@@ -54,6 +57,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `gpufeed once | head`
         sys.stderr.close()
         return EXIT_OK
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left is not tried again at exit
+        sys.stderr.write(f"gpufeed: what it prints cannot be written: {error.strerror}\n")
+        return EXIT_UNWRITABLE
     return code
 
 
@@ -96,7 +105,7 @@ def _demo_flags(parser: argparse.ArgumentParser) -> None:
     from gpufeed.simulate.scenarios import SCENARIOS  # noqa: PLC0415 only this command tells stories
 
     _config_flags(parser)
-    stories = "; ".join(f"{name}: {story.description}" for name, story in SCENARIOS.items())
+    stories = "; ".join(f"{name}: {story.description.rstrip('.')}" for name, story in SCENARIOS.items())
     parser.add_argument("--scenario", default="healthy", help=f"The story the simulated node tells. {stories}")
     parser.add_argument("--gpus", type=int, default=8, help="GPUs of the simulated node, 1 to 16.")
     parser.add_argument("--model", default="h100", help="Their model.")

@@ -14,7 +14,7 @@ import stat
 import struct
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gpufeed.errors import GpufeedError
 
@@ -26,7 +26,13 @@ _CREDENTIALS: Final = struct.Struct("3i")  # struct ucred: pid, uid, gid
 _MAX_PATH_BYTES: Final = 107  # sun_path, less its terminating zero
 
 Arguments = Mapping[str, Any]
-Command = Callable[[Arguments], Awaitable[object]]
+
+
+class Command(NamedTuple):
+    """What a command does, and the arguments it takes."""
+
+    carry_out: Callable[[Arguments], Awaitable[object]]
+    takes: tuple[str, ...] = ()
 
 
 class ControlError(GpufeedError):
@@ -99,7 +105,11 @@ class ControlServer:
         command = self._commands.get(order["command"])
         if command is None:
             raise ControlError(f"no such command; there are {', '.join(sorted(self._commands))}")
-        return await command(order)
+        unknown = sorted(set(order) - {"command", *command.takes})
+        if unknown:
+            takes = ", ".join(command.takes) or "nothing"
+            raise ControlError(f"{order['command']}: takes {takes}; unknown: {', '.join(map(repr, unknown))}")
+        return await command.carry_out(order)
 
 
 def _is_allowed(connection: socket.socket) -> bool:

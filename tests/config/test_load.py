@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any text gives a configuration, or every problem in it with its place."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,10 @@ def problems(text: str) -> list[str]:
             "gpufeed.yml:1: alerting.alertmanagers.0.basic_auth: needs either password or password_file",
         ),
         ("alerting: {labels: {a-b: c}}", "alerting.labels.a-b: expected a label name"),
+        ("alerting: {labels: {alertname: x}}", "alerting.labels.alertname: expected a label that alerts do not set"),
+        ("alerting: {labels: {__name__: x}}", "alerting.labels.__name__: expected a label that alerts do not set"),
+        ("collectors: {block: {include: '(a+)+$'}}", "block.include: expected a regular expression without a rep"),
+        ("collectors: {block: {include: '((sd|nvme)[0-9]*x)*'}}", "without a repetition of what repeats"),
         ("alerting: {thresholds: {GpuLost: {for: soon}}}", "alerting.thresholds.GpuLost.for: expected a duration"),
         ("a: &x 1\nb: *x", "gpufeed.yml:1: anchor &x: not allowed here"),
         ("web: *x", "gpufeed.yml:1: alias *x: not allowed here"),
@@ -90,6 +95,18 @@ def test_bytes_that_are_not_utf8_are_one_problem_with_its_line() -> None:
 
 def test_an_empty_file_is_the_defaults() -> None:
     assert parse(b"", "x") == parse(b"# nothing\n", "x") == parse(b"web:\nsampling: ~\n", "x") == Config()
+
+
+@pytest.mark.parametrize("pattern", ["^(mlx5_[0-9]+|bond[0-9]*)?$", "(a{1,3}b*)?", "[*+(]+", "x+y+", "(?=a+)b"])
+def test_a_regular_expression_that_no_name_can_slow_is_taken(pattern: str) -> None:
+    assert parse(f"collectors: {{block: {{include: '{pattern}'}}}}".encode(), "x").collectors.block.include == pattern
+
+
+@pytest.mark.timeout(10)
+def test_a_pipe_that_nobody_writes_to_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gpufeed.yml")
+    with pytest.raises(ConfigError, match="cannot be read: is a pipe or a device, not a regular file"):
+        load(tmp_path / "gpufeed.yml")
 
 
 def test_a_missing_file_is_a_configuration_error(tmp_path: Path) -> None:

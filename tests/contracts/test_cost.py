@@ -14,6 +14,8 @@ from gpufeed.simulate.stepped import SteppedNode
 from gpufeed.sources.builtin import BUILTIN
 from gpufeed.units import NS_PER_MS, NS_PER_S
 
+pytestmark = pytest.mark.timeout(300)  # forty seconds of eight GPUs, on a machine that may be busy
+
 BASELINE = "cost.json"
 TICK_NS = 250 * NS_PER_MS
 SETTLE_S = 12

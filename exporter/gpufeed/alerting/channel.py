@@ -6,7 +6,6 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -17,6 +16,7 @@ import gpufeed
 from gpufeed.alerting.resolver import LaneResolver, is_link_local
 from gpufeed.config.alerting import Receiver
 from gpufeed.errors import LaneStuck, Unreachable
+from gpufeed.regular_file import read_regular
 from gpufeed.units import NS_PER_S
 from gpufeed.wire.server_lane import ServerLane
 
@@ -123,8 +123,7 @@ def receiver_name(url: str) -> str:
 
 
 def _secret(path: str) -> str:
-    with Path(path).open("rb") as file:
-        return file.read(MAX_SECRET_BYTES).decode().strip()
+    return read_regular(path, MAX_SECRET_BYTES).decode().strip()
 
 
 def _date_ns(text: str | None) -> int | None:

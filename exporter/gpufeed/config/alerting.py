@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Struct, field
 
 from gpufeed.config.duration import Duration
-from gpufeed.config.kinds import AlertName, LabelName, Url, between
+from gpufeed.config.kinds import AlertLabel, AlertName, LabelName, Url, between
 from gpufeed.config.mark import key, lasting
 from gpufeed.config.web import DEFAULT_PORT
 
@@ -70,8 +70,8 @@ class Alerting(Struct, frozen=True, kw_only=True):
     webhooks: Annotated[
         tuple[Receiver, ...], key("Each gets every beginning and end of an alert, in Alertmanager's webhook form.")
     ] = ()
-    labels: Annotated[dict[LabelName, str], key("On every alert; copy them from Prometheus' scrape configuration.")] = (
-        field(default_factory=lambda: {"job": "gpufeed", "instance": f"{{hostname}}:{DEFAULT_PORT}"})
+    labels: Annotated[dict[AlertLabel, str], key("On every alert; as in Prometheus' scrape configuration.")] = field(
+        default_factory=lambda: {"job": "gpufeed", "instance": f"{{hostname}}:{DEFAULT_PORT}"}
     )
     runbook_base_url: Annotated[Url | None, key("Runbooks are linked below this.")] = None
     thresholds: Annotated[dict[AlertName, Threshold], key("What the site changes, by alert name.")] = field(

@@ -6,6 +6,7 @@ A check takes the decoded value and raises ValueError with what was expected, as
 
 import re
 from collections.abc import Callable
+from re import _parser as re_parser  # type: ignore[attr-defined]  # what a repetition holds, only its tree tells
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
@@ -47,8 +48,25 @@ def between(low: str, high: str) -> Callable[[Duration], None]:
 def _regex(text: str) -> None:
     try:
         re.compile(text)
+        is_slow = _nests_repetitions(re_parser.parse(text))
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"expected a regular expression: {error}") from None
+    if is_slow:
+        raise ValueError("expected a regular expression without a repetition of what repeats, as in (a+)+")
+
+
+def _nests_repetitions(part: Any, *, is_within: bool = False) -> bool:  # noqa: ANN401  # a node of the parser's tree
+    """Whether something that repeats is repeated: (a+)+ can take longer to find than the node lives."""
+    if isinstance(part, tuple | list) and len(part) > 1 and str(part[0]) in {"MAX_REPEAT", "MIN_REPEAT"}:
+        _, most, body = part[1]
+        is_many = most > FEW
+        return (is_many and is_within) or _nests_repetitions(body, is_within=is_within or is_many)
+    if isinstance(part, tuple | list | re_parser.SubPattern):
+        return any(_nests_repetitions(inner, is_within=is_within) for inner in part)
+    return False
+
+
+FEW: Final = 16
 
 
 def _absolute(text: str) -> None:
@@ -79,6 +97,18 @@ def _shape(pattern: re.Pattern[str], expected: str) -> Callable[[str], None]:
     return check
 
 
+RESERVED_ALERT_LABELS: Final = frozenset(
+    {"alertname", "severity", "layer", "action", "uuid", "device", "port", "kind", "target", "check", "class"}
+)
+"""What an alert says of itself: a site's label of that name would make another alert of it."""
+
+
+def _alert_label(text: str) -> None:
+    _shape(_LABEL_NAME, "a label name: letters, digits and _")(text)
+    if text in RESERVED_ALERT_LABELS or text.startswith("__"):
+        raise ValueError(f"expected a label that alerts do not set themselves, as they do {text}")
+
+
 def _check(function: Callable[[Any], object]) -> Meta:
     return Meta(extra={"check": function})
 
@@ -88,6 +118,7 @@ Regex = Annotated[str, _check(_regex)]
 AbsolutePath = Annotated[str, _check(_absolute)]
 Url = Annotated[str, _check(_url)]
 HttpPath = Annotated[str, _check(_http_path)]
+AlertLabel = Annotated[str, _check(_alert_label)]
 LabelName = Annotated[str, _check(_shape(_LABEL_NAME, "a label name: letters, digits and _"))]
 AlertName = Annotated[str, _check(_shape(_ALERT_NAME, "an alert name such as GpuLost"))]
 SourceName = Annotated[str, _check(_shape(_SOURCE_NAME, "the name of an entry point, such as my_source"))]

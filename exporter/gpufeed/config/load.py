@@ -12,6 +12,7 @@ from gpufeed.config.document import MAX_BYTES, Problem, compose, line_of
 from gpufeed.config.flags import Flag, apply
 from gpufeed.config.schema import Config
 from gpufeed.errors import ConfigError
+from gpufeed.regular_file import read_regular
 
 
 def load(path: Path | str | None, flags: Sequence[Flag] = ()) -> Config:
@@ -20,8 +21,7 @@ def load(path: Path | str | None, flags: Sequence[Flag] = ()) -> Config:
         return parse(b"", "defaults", flags)
     file = Path(path)
     try:
-        with file.open("rb") as opened:
-            data = opened.read(MAX_BYTES + 1)
+        data = read_regular(file, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError((f"{file}: cannot be read: {reason}",)) from None

@@ -51,7 +51,14 @@ def commands(
         supervisor.resume()
         return "resumed"
 
-    return {"ping": ping, "status": status, "reload": reload, "ack": ack, "release": release, "resume": resume}
+    return {
+        "ping": Command(ping),
+        "status": Command(status),
+        "reload": Command(reload),
+        "ack": Command(ack, ("gpu",)),
+        "release": Command(release, ("for_s",)),
+        "resume": Command(resume),
+    }
 
 
 def _gpu(named: object, state: NodeState) -> GpuUuid:

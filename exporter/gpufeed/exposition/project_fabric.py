@@ -71,8 +71,13 @@ def _errors(errors: Labelled[IbErrors]) -> Iterator[Family]:
         fabric.IB_PORT_HW_EVENTS_TOTAL,
         [((*labels, name), count) for labels, found in errors for name, count in found.hw_events.items()],
     )
-    yield family(fabric.IB_PORT_SATURATED_COUNTERS, errors, lambda found: len(found.saturated))
+    yield family(fabric.IB_PORT_SATURATED_COUNTERS, errors, _saturated)
     yield Family(
         fabric.IB_PORT_SATURATED,
         [((*labels, name), 1) for labels, found in errors for name in found.saturated],
     )
+
+
+def _saturated(found: IbErrors) -> int | None:
+    """Of a port whose counters cannot be read it is not known whether any stands still."""
+    return len(found.saturated) if found.errors or found.hw_events else None

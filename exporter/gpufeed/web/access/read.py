@@ -10,6 +10,7 @@ from pathlib import Path
 from gpufeed.config.decode import Decoder
 from gpufeed.config.document import MAX_BYTES, compose
 from gpufeed.errors import ConfigError
+from gpufeed.regular_file import read_regular
 from gpufeed.web.access import tls as tls_settings
 from gpufeed.web.access.schema import SECURITY_HEADERS, WebConfig
 
@@ -61,8 +62,7 @@ def _signed(file: Path) -> tuple[int, ...]:
 
 def _decoded(file: Path) -> WebConfig:
     try:
-        with file.open("rb") as opened:
-            data = opened.read(MAX_BYTES + 1)
+        data = read_regular(file, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError((f"{file}: cannot be read: {reason}",)) from None
