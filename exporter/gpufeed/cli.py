@@ -122,6 +122,13 @@ def _once_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "openmetrics", "json"), default="text", help="Form of the output.")
 
 
+def _doctor_flags(parser: argparse.ArgumentParser) -> None:
+    _config_flags(parser)
+    parser.add_argument("--brief", action="store_true", help="Only what is here and cannot be read.")
+    parser.add_argument("--json", action="store_true", help="As JSON.")
+    parser.add_argument("--own", action="store_true", help="Look for itself, even where a daemon runs.")
+
+
 def _check_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", help="Configuration file.")
     parser.add_argument("--reference", action="store_true", help="Print every key with its default instead.")
@@ -147,6 +154,7 @@ _COMMANDS: Final = {
     "demo": _Command("demo", "Run the daemon over a simulated node.", _demo_flags),
     "probe": _Command("probe", "Run the probe as a unit of its own, for a server that holds no rights.", _probe_flags),
     "once": _Command("once", "Collect once and print everything that this node can say.", _once_flags),
+    "doctor": _Command("doctor", "Say what this node can and cannot measure, why, and what to do.", _doctor_flags),
     "check-config": _Command("check_config", "Say what is wrong with a configuration file.", _check_flags),
     "rules": _Command("rules", "Print the alert rules for Prometheus.", _rules_flags),
     "metrics": _Command("metrics", "Print every metric there is.", _metrics_flags),

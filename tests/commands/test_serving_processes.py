@@ -160,6 +160,31 @@ def test_demo_is_built_and_run_as_its_layout_says(starter: Starter) -> None:
     assert daemon.stop() == 0
 
 
+def test_the_doctor_asks_the_running_daemon_or_looks_for_itself(starter: Starter, tmp_path: Path) -> None:
+    control = tmp_path / "told.sock"
+    file = config(tmp_path, f"control: {{socket: {control}}}\n")
+    daemon = starter.gpufeed("demo", "--gpus=2", f"--config.file={file}")
+    poll(lambda: daemon.values("gpufeed_attribution_input_available"), 20, "inputs")
+    asked = poll(lambda: told_by_the_doctor(file, "gpm"), 20, "GPM of both GPUs")
+    assert asked[0].startswith(f"As the running daemon sees it (pid {daemon.popen.pid}, ")
+    assert asked[1] == "  ✓ gpm                can be read (2 of 2) (GPM, since Hopper)"
+    assert daemon.stop() == 0
+    nowhere = tmp_path / "nowhere"
+    nowhere.mkdir()
+    root = config(nowhere, f"paths: {{procfs: {tmp_path}, sysfs: {tmp_path}}}\ncontrol: {{socket: {control}}}\n")
+    own = gpufeed("doctor", f"--config.file={root}", "--json", timeout_s=30)
+    assert own.returncode in {0, 1}
+    told = json.loads(own.stdout)
+    assert told["by"].startswith("No daemon answers; seen as ")
+    assert {one["state"] for one in told["inputs"] if one["name"] == "block"} <= {"absent", "broken"}
+
+
+def told_by_the_doctor(file: Path, name: str) -> tuple[str, str] | None:
+    lines = gpufeed("doctor", f"--config.file={file}").stdout.splitlines()
+    found = [line for line in lines if f" {name} " in line and "(2 of 2)" in line]
+    return (lines[0], found[0]) if found else None
+
+
 def test_demo_leaves_no_process_and_no_folder(starter: Starter) -> None:
     daemon = starter.gpufeed("demo", "--gpus=1")
     children = Path(f"/proc/{daemon.popen.pid}/task/{daemon.popen.pid}/children").read_text(encoding="ascii").split()

@@ -3,6 +3,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -25,40 +26,62 @@ def commands(
     node: NodeKeeper, supervisor: ProbeSupervisor, endpoints: Endpoints, clock: Clock
 ) -> Mapping[str, Command]:
     """The commands by name."""
+    of = _Commands(node, supervisor, endpoints, clock)
+    return {
+        "ping": Command(of.ping),
+        "status": Command(of.status),
+        "inputs": Command(of.inputs),
+        "reload": Command(of.reload),
+        "ack": Command(of.ack, ("gpu",)),
+        "release": Command(of.release, ("for_s",)),
+        "resume": Command(of.resume),
+    }
 
-    async def ping(_: Arguments) -> object:
-        return {"pid": os.getpid(), "version": endpoints.identity.version}
 
-    async def status(_: Arguments) -> object:
-        told: Any = msgspec.to_builtins(view(endpoints))
+@dataclass(frozen=True, slots=True)
+class _Commands:
+    """What the commands do, and to whom."""
+
+    node: NodeKeeper
+    supervisor: ProbeSupervisor
+    endpoints: Endpoints
+    clock: Clock
+
+    async def ping(self, _: Arguments) -> object:
+        """Who answers."""
+        return {"pid": os.getpid(), "version": self.endpoints.identity.version}
+
+    async def status(self, _: Arguments) -> object:
+        """What the page shows."""
+        told: Any = msgspec.to_builtins(view(self.endpoints))
         return told
 
-    async def reload(_: Arguments) -> object:
-        await endpoints.reload()
+    async def inputs(self, _: Arguments) -> object:
+        """What can be read and what not, and with whose rights."""
+        told: Any = msgspec.to_builtins(tuple(self.node.state.inputs.values()))
+        return {"pid": os.getpid(), "uid": os.geteuid(), "inputs": told}
+
+    async def reload(self, _: Arguments) -> object:
+        """Read the configuration again."""
+        await self.endpoints.reload()
         return "reloaded"
 
-    async def ack(arguments: Arguments) -> object:
-        uuid = _gpu(arguments.get("gpu"), node.state)
-        node.acknowledge(uuid)
+    async def ack(self, arguments: Arguments) -> object:
+        """Clear a latched fault."""
+        uuid = _gpu(arguments.get("gpu"), self.node.state)
+        self.node.acknowledge(uuid)
         return {"uuid": uuid}
 
-    async def release(arguments: Arguments) -> object:
+    async def release(self, arguments: Arguments) -> object:
+        """Let go of all GPUs for a while."""
         for_s = _release_s(arguments.get("for_s", RELEASE_FOR_S))
-        supervisor.release(clock.monotonic_ns() + nanoseconds(for_s))
+        self.supervisor.release(self.clock.monotonic_ns() + nanoseconds(for_s))
         return {"for_s": for_s}
 
-    async def resume(_: Arguments) -> object:
-        supervisor.resume()
+    async def resume(self, _: Arguments) -> object:
+        """Take them back now."""
+        self.supervisor.resume()
         return "resumed"
-
-    return {
-        "ping": Command(ping),
-        "status": Command(status),
-        "reload": Command(reload),
-        "ack": Command(ack, ("gpu",)),
-        "release": Command(release, ("for_s",)),
-        "resume": Command(resume),
-    }
 
 
 def _gpu(named: object, state: NodeState) -> GpuUuid:
