@@ -14,7 +14,7 @@ from gpufeed.exposition.server_facts import ServerFacts
 from gpufeed.model.frame import FrameTime
 from gpufeed.model.host import NodeInfo
 from gpufeed.model.ids import GpuKey, GpuUuid, GroupName, LaneId
-from gpufeed.model.state import GpuRecord, Held, NodeState, Verdict
+from gpufeed.model.state import GpuRecord, Held, NodeState, ProbeRecord, Verdict
 
 SECOND = 1_000_000_000
 UUID = GpuUuid("GPU-1")
@@ -33,6 +33,7 @@ def lost_at(monotonic_s: int, boot_id: str = "boot") -> NodeState:
         samples={NodeInfo: {"node": held}},
         gpus={UUID: record},
         verdicts={(KEY, "lost"): Verdict(subject=KEY, check="lost", level=2, since_ns=0)},
+        probe=ProbeRecord(is_up=True, frames=1),
     )
 
 

@@ -119,5 +119,5 @@ def test_only_what_some_condition_reads_is_wanted() -> None:
     assert is_wanted(IN_USE)
     assert is_wanted(spent("starved"))
     assert not is_wanted(spent("idle_free"))
-    assert not is_wanted(key("gpufeed_gpu_health", gpu="3", uuid="GPU-a", check="nvlink"))
+    assert not is_wanted(key("gpufeed_gpu_health", gpu="3", uuid="GPU-a", check="hung"))
     assert not is_wanted(key("gpufeed_gpu_power_watts", gpu="3", uuid="GPU-a"))

@@ -12,6 +12,7 @@ from alerting.histories import condition
 from gpufeed.alerting import site
 from gpufeed.alerting.conditions import CONDITIONS
 from gpufeed.alerting.prometheus import fingerprint, rules_yaml
+from gpufeed.catalogue import METRICS
 from gpufeed.commands import rules as command
 from gpufeed.config.load import parse
 from gpufeed.config.schema import Config
@@ -107,7 +108,10 @@ alerting:
     assert starved["expr"].endswith("> 0.2")
     assert starved["for"] == "10m"
     assert starved["annotations"]["runbook_url"].startswith("https://wiki.example/runbooks/")
-    assert names(text) == {one.name for one in CONDITIONS} - {"ExporterStale", "GpuHwThermalSlowdown"}
+    minimal = {name for name, metric in METRICS.items() if metric.profile == "minimal"}
+    left = {one.name for one in CONDITIONS if minimal.issuperset(one.metrics)} - {"ExporterStale"}
+    assert names(text) == left
+    assert {"GpuLost", "GpuStarvedByStorage"} <= left
 
 
 def test_every_wrong_threshold_of_a_site_is_named() -> None:

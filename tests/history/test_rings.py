@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpufeed.history.ring import CounterRing, Resolution, Ring
-from gpufeed.history.rings import COARSE, FINE, Rings, SeriesKey
+from gpufeed.history.rings import COARSE, FINE, MAX_LATEST, Rings, SeriesKey
 from gpufeed.units import NS_PER_S
 
 KEY: SeriesKey = ("gpufeed_x", (("gpu", "0"),))
@@ -192,3 +192,32 @@ def test_window_statistics_are_those_of_the_samples_inside(steps: list[tuple[int
     assert rings.window(KEY, "max", window_s) == (max(inside) if inside else None)
     mean = rings.window(KEY, "mean", window_s)
     assert mean == (pytest.approx(sum(inside) / len(inside)) if inside else None)
+
+
+def test_of_a_metric_whose_newest_value_alone_is_asked_for_nothing_else_is_kept() -> None:
+    rings = Rings(max_series=1)
+    rings.keep_latest_only(frozenset({OTHER[0]}))
+    for at_s in range(10):
+        rings.append(at_s * NS_PER_S, [(OTHER, float(at_s))])
+    assert rings.window(OTHER, "last") == 9
+    assert [value for _, value in rings.points(OTHER)] == [8, 9]
+
+
+def test_series_with_and_without_a_past_are_limited_each_by_itself() -> None:
+    rings = Rings(max_series=1)
+    brief = [("brief", (("n", str(number)),)) for number in range(MAX_LATEST + 1)]
+    rings.keep_latest_only(frozenset({"brief"}))
+    rings.append(0, [(key, 1.0) for key in (*brief, ("long", ()), ("longer", ()))])
+    assert len(rings) == MAX_LATEST + 1
+    assert rings.refused == 2
+
+
+def test_a_metric_that_is_to_have_a_past_from_now_on_begins_anew() -> None:
+    rings = Rings()
+    rings.keep_latest_only(frozenset({KEY[0]}))
+    rings.append(0, [(KEY, 1.0)])
+    rings.keep_latest_only(frozenset())
+    assert len(rings) == 0
+    for at_s in range(1, 5):
+        rings.append(at_s * NS_PER_S, [(KEY, float(at_s))])
+    assert [value for _, value in rings.points(KEY)] == [1, 2, 3, 4]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpufeed.alerting.define import Condition, Evaluator, Matcher, Ratio, Select
-from gpufeed.alerting.table import feeding, gpu, itself
+from gpufeed.alerting.table import cooling, feeding, itself, links, memory, network, presence, xid
 
 __all__ = ["CONDITIONS", "Condition", "Matcher", "Override", "Ratio", "Select", "for_site", "index"]
 
@@ -38,7 +38,9 @@ def index(conditions: Iterable[Condition]) -> Mapping[str, Condition]:
     return by_name
 
 
-CONDITIONS: Final = tuple(index((*gpu.CONDITIONS, *feeding.CONDITIONS, *itself.CONDITIONS)).values())
+_TOPICS: Final = (presence, xid, memory, cooling, links, network, feeding, itself)
+
+CONDITIONS: Final = tuple(index(one for topic in _TOPICS for one in topic.CONDITIONS).values())
 """Every condition that ships."""
 
 

@@ -67,6 +67,11 @@ def wanted(conditions: Iterable[Condition]) -> Callable[[SeriesKey], bool]:
     return is_wanted
 
 
+def windowed(conditions: Iterable[Condition]) -> frozenset[str]:
+    """Metrics of which these conditions read more than the newest value."""
+    return frozenset(select.metric for one in conditions if one.window_s for select in one.selects)
+
+
 def _values(condition: Condition, history: History, window_s: int) -> dict[Labels, float]:
     grouped = [_grouped(select, condition.statistic, window_s, history) for select in condition.selects]
     if len(grouped) == 1:

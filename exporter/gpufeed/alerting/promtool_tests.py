@@ -15,7 +15,8 @@ from gpufeed.alerting.evaluator import Alert, Alerts, evaluate
 from gpufeed.alerting.prometheus import alert_labels, runbook
 from gpufeed.alerting.text import filled
 from gpufeed.errors import ParseError
-from gpufeed.history.rings import Rings
+from gpufeed.history.ring import Resolution
+from gpufeed.history.rings import FINE, Rings
 from gpufeed.model.frame import FrameTime
 from gpufeed.units import NS_PER_S
 
@@ -52,7 +53,8 @@ def unit_tests(pairs: Iterable[tuple[Condition, Case]], rule_file: str, step_s: 
 
 def replay(condition: Condition, case: Case) -> Mapping[int, tuple[Alert, ...]]:
     """The alerts that fire by our own evaluator, by seconds since the first sample."""
-    history, alerts, firing = Rings(), Alerts(), {}
+    longest_s = max(condition.window_s, condition.short_window_s or 0, FINE.slots)
+    history, alerts, firing = Rings(fine=Resolution(1, longest_s + 1)), Alerts(), {}
     expanded = [(series, expand(series.values)) for series in case.series]
     for number in range(max(case.looks_s) // case.step_s + 1):
         at_ns = (_START_S + number * case.step_s) * NS_PER_S

@@ -9,7 +9,7 @@ from gpufeed.alerting import evaluator
 from gpufeed.alerting.conditions import Condition
 from gpufeed.alerting.define import MAX_LOCAL_WINDOW_S
 from gpufeed.alerting.evaluator import Transition
-from gpufeed.alerting.measure import wanted
+from gpufeed.alerting.measure import wanted, windowed
 from gpufeed.alerting.text import filled
 from gpufeed.catalogue.define import MetricDef
 from gpufeed.errors import ParseError
@@ -48,6 +48,7 @@ class Recent:
         self._is_wanted = wanted(self._conditions.values())
         self._keys: dict[tuple[str, Labels], SeriesKey | None] = {}
         self._metrics = frozenset(metric for one in self._conditions.values() for metric in one.metrics)
+        self.rings.keep_latest_only(self._metrics - windowed(self._conditions.values()))
 
     def on_state(self, state: NodeState) -> tuple[Transition, ...]:
         """Remember and evaluate, when a second has passed since the last time; what has changed."""

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gpufeed.health.finding import OK, Finding
+from gpufeed.health.gpu_wear import fabric, memory_wear, power_limit
 from gpufeed.health.latches import GONE, Latches, answers, is_of_this_boot
 from gpufeed.health.xid_catalogue import classify
 from gpufeed.model.gpu import GpmInterval, GpuFast, GpuSlow, NvlinkTotals
@@ -149,6 +150,9 @@ GPU_CHECKS: Final[Mapping[str, GpuCheck]] = MappingProxyType(
         "pcie_width": pcie_width,
         "pcie_generation": pcie_generation,
         "nvlink": nvlink,
+        "fabric": fabric,
+        "memory_wear": memory_wear,
+        "power_limit": power_limit,
     }
 )
 

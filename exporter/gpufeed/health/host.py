@@ -7,8 +7,10 @@ from typing import Final
 
 from gpufeed.health.finding import OK, Finding
 from gpufeed.health.latches import Latches
+from gpufeed.model.fabric import IbPort
 from gpufeed.model.gpu import DriverInfo, PciGpus
 from gpufeed.model.host import HostMemory
+from gpufeed.model.ids import LaneId
 from gpufeed.model.state import NodeState
 
 HostCheck = Callable[[NodeState, Latches], Finding | None]
@@ -16,6 +18,9 @@ HostCheck = Callable[[NodeState, Latches], Finding | None]
 EXPECTED_BY: Final = ("config", "inventory", "pci")
 """Whose word on the number of GPUs counts, first one first."""
 MEMORY_LOW_RATIO: Final = 0.05
+
+FABRIC_SCAN: Final = LaneId("infiniband")
+"""Lane that looks which RDMA devices there are; each of them then has a lane of its own."""
 
 
 def driver(state: NodeState, _: Latches) -> Finding | None:
@@ -54,6 +59,22 @@ def memory(state: NodeState, _: Latches) -> Finding | None:
     return None
 
 
+def fabric_ports(state: NodeState, latches: Latches) -> Finding | None:
+    """A fabric port that once was up is no longer there at all. One whose lane is stuck is there, and silent."""
+    scan = state.lanes.get(FABRIC_SCAN)
+    once_up = latches.baselines.ports_once_up
+    if not state.probe.is_up or scan is None or not once_up:
+        return None
+    if scan.busy_since_ns is not None and state.time.monotonic_ns - scan.busy_since_ns >= scan.late_after_ns:
+        return None
+    there = {held.sample.port for held in state.latest(IbPort).values()}
+    gone = sorted(port for port in once_up - there if LaneId(f"ib:{port.device}") not in state.lanes)
+    if not gone:
+        return OK
+    names = ", ".join(f"{port.device} port {port.port}" for port in gone)
+    return Finding(2, f"{len(gone)} of {len(once_up)} fabric ports are gone: {names}", "drain")
+
+
 HOST_CHECKS: Final[Mapping[str, HostCheck]] = MappingProxyType(
-    {"driver": driver, "gpu_count": gpu_count, "memory": memory}
+    {"driver": driver, "gpu_count": gpu_count, "memory": memory, "fabric_ports": fabric_ports}
 )

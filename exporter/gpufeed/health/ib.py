@@ -8,7 +8,7 @@ from typing import Final
 from gpufeed.health.baselines import FLAPS_REMEMBERED, is_up
 from gpufeed.health.finding import OK, Finding
 from gpufeed.health.latches import Latches
-from gpufeed.model.fabric import IbErrors, IbPort
+from gpufeed.model.fabric import IbDevice, IbErrors, IbPort
 from gpufeed.model.ids import IbPortKey
 from gpufeed.model.state import NodeState
 from gpufeed.units import NS_PER_S
@@ -58,6 +58,29 @@ def errors(port: IbPortKey, state: NodeState, latches: Latches) -> Finding | Non
     return Finding(1, f"{port.device} port {port.port} counts {', '.join(moved)}", "replace")
 
 
+def rate(port: IbPortKey, state: NodeState, _: Latches) -> Finding | None:
+    """A port is up and slower than another port of the same kind of card: one slow rail slows every collective."""
+    ports = {held.sample.port: held.sample for held in state.latest(IbPort).values()}
+    boards = {held.sample.device: held.sample.board_id for held in state.latest(IbDevice).values()}
+    board = boards.get(port.device)
+    rates = {
+        key: of.rate_bytes_per_s
+        for key, of in ports.items()
+        if board is not None
+        and boards.get(key.device) == board
+        and of.is_fabric
+        and is_up(of)
+        and of.rate_bytes_per_s is not None
+    }
+    own = rates.pop(port, None)
+    if own is None or not rates:
+        return None
+    if own >= max(rates.values()):
+        return OK
+    reason = f"{port.device} port {port.port} runs at {8e-9 * own:g} Gbit/s, its like at {8e-9 * max(rates.values()):g}"
+    return Finding(1, reason, "investigate")
+
+
 IB_CHECKS: Final[Mapping[str, IbCheck]] = MappingProxyType(
-    {"port_down": port_down, "flapping": flapping, "errors": errors}
+    {"port_down": port_down, "flapping": flapping, "errors": errors, "rate": rate}
 )

@@ -23,13 +23,16 @@ class Ring:
     resolution: Resolution
     values: "array[float]" = field(init=False)
     last_slot: int | None = None
+    first_slot: int = 0  # before it nothing was ever written: nobody need look there
 
     def __post_init__(self) -> None:
         self.values = array("d", [nan]) * self.resolution.slots
 
     def write(self, slot: int, value: float) -> None:
         """Put `value` in `slot`; what lies between it and the slot before is a gap. Earlier slots are not rewritten."""
-        if self.last_slot is not None:
+        if self.last_slot is None:
+            self.first_slot = slot
+        else:
             if slot < self.last_slot:
                 return
             for gap in range(max(self.last_slot + 1, slot - self.resolution.slots + 1), slot):
@@ -50,7 +53,7 @@ class Ring:
         """`first` and `last` brought inside what is remembered; nothing is where the first is greater."""
         if self.last_slot is None:
             return (0, -1)
-        return max(first, self.last_slot - self.resolution.slots + 1), min(last, self.last_slot)
+        return max(first, self.first_slot, self.last_slot - self.resolution.slots + 1), min(last, self.last_slot)
 
 
 @dataclass(slots=True)

@@ -17,12 +17,15 @@ from gpufeed.units import NS_PER_S
 SeriesKey = tuple[str, tuple[tuple[str, str], ...]]
 """Metric name and labels."""
 
-MAX_SERIES: Final = 600
-"""What the conditions read of a node with 16 GPUs, every state met, and some room: 24 MB at most."""
+MAX_SERIES: Final = 800
+"""What the conditions read over windows on a node with 16 GPUs, every state met, and some room: 32 MB at most."""
+MAX_LATEST: Final = 5_000
+"""Series of which the newest value alone is asked for; less than a kilobyte each."""
 
 
 FINE: Final = Resolution(1, 30 * 60 + 1)  # one more than 30 min: a window is closed at both ends
 COARSE: Final = Resolution(60, 24 * 60 + 1)
+LATEST: Final = Resolution(1, 2)
 
 
 @dataclass(slots=True)
@@ -41,8 +44,10 @@ class Series:
 class Rings:
     """Recent history of selected series. Not thread-safe: it belongs to the server's loop."""
 
-    def __init__(self, max_series: int = MAX_SERIES) -> None:
+    def __init__(self, max_series: int = MAX_SERIES, fine: Resolution = FINE) -> None:
         self._max_series = max_series
+        self._fine = fine
+        self._latest_only: frozenset[str] = frozenset()
         self._series: dict[str, dict[SeriesKey, Series]] = {}
         self._size = 0
         self._now_slot: int | None = None
@@ -50,6 +55,12 @@ class Rings:
 
     def __len__(self) -> int:
         return self._size
+
+    def keep_latest_only(self, metrics: frozenset[str]) -> None:
+        """Of these metrics nobody asks for more than the newest value: nothing else of them is kept from now on."""
+        for metric in metrics ^ self._latest_only:
+            self._size -= len(self._series.pop(metric, ()))
+        self._latest_only = metrics
 
     def append(self, monotonic_ns: int, rows: Iterable[tuple[SeriesKey, float]]) -> None:
         """The values of one moment. Of several moments within a second the last counts."""
@@ -97,13 +108,21 @@ class Rings:
         return tuple((slot * resolution.step_s, value) for slot, value in samples)
 
     def _admitted(self, key: SeriesKey, slot: int) -> Series | None:
-        if self._size >= self._max_series:
+        is_brief = key[0] in self._latest_only
+        if self._is_full(is_brief=is_brief):
             self._drop_before(slot - COARSE.step_s * COARSE.slots)
-        if self._size >= self._max_series:
+        if self._is_full(is_brief=is_brief):
             return None
         self._size += 1
-        series = self._series.setdefault(key[0], {})[key] = Series()
-        return series
+        made = (
+            Series(fine=CounterRing(LATEST), coarse=Ring(LATEST)) if is_brief else Series(fine=CounterRing(self._fine))
+        )
+        self._series.setdefault(key[0], {})[key] = made
+        return made
+
+    def _is_full(self, *, is_brief: bool) -> bool:
+        brief = sum(len(self._series.get(metric, ())) for metric in self._latest_only)
+        return brief >= MAX_LATEST if is_brief else self._size - brief >= self._max_series
 
     def _drop_before(self, slot: int) -> None:
         for of_metric in self._series.values():
