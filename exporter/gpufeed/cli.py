@@ -129,6 +129,11 @@ def _doctor_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--own", action="store_true", help="Look for itself, even where a daemon runs.")
 
 
+def _capture_flags(parser: argparse.ArgumentParser) -> None:
+    _config_flags(parser)
+    parser.add_argument("out", metavar="OUT", help="Archive to write, such as node.tar.gz; it must not exist yet.")
+
+
 def _check_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", help="Configuration file.")
     parser.add_argument("--reference", action="store_true", help="Print every key with its default instead.")
@@ -155,6 +160,7 @@ _COMMANDS: Final = {
     "probe": _Command("probe", "Run the probe as a unit of its own, for a server that holds no rights.", _probe_flags),
     "once": _Command("once", "Collect once and print everything that this node can say.", _once_flags),
     "doctor": _Command("doctor", "Say what this node can and cannot measure, why, and what to do.", _doctor_flags),
+    "capture": _Command("capture", "Write the raw files that readings come from, redacted.", _capture_flags),
     "check-config": _Command("check_config", "Say what is wrong with a configuration file.", _check_flags),
     "rules": _Command("rules", "Print the alert rules for Prometheus.", _rules_flags),
     "metrics": _Command("metrics", "Print every metric there is.", _metrics_flags),

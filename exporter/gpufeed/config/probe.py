@@ -9,7 +9,9 @@ from gpufeed.model.desired import CollectorOptions, ProbeConfig
 from gpufeed.model.ids import CollectorName, GroupName
 
 
-def probe_config(config: Config, runtime_dir: str, state_dir: str | None) -> ProbeConfig:
+def probe_config(
+    config: Config, runtime_dir: str, state_dir: str | None, capture_dir: str | None = None
+) -> ProbeConfig:
     """What the probe shall run. Equal results need no action of it."""
     sampling = config.sampling
     return ProbeConfig(
@@ -27,6 +29,7 @@ def probe_config(config: Config, runtime_dir: str, state_dir: str | None) -> Pro
         collectors=_options(config),
         extra_sources=config.sources.extra,
         job_users=config.jobs.user_label,
+        capture_dir=capture_dir,
     )
 
 

@@ -46,6 +46,7 @@ class ProbeConfig(Struct, frozen=True, array_like=True, kw_only=True):
     simulated: SimulatedNode | None = None
     job_users: bool = False  # whether a job's user may leave the node
     driver_crashes: int = 0  # probes that crashed in a row: the driver's library is left alone meanwhile
+    capture_dir: str | None = None  # what readers see is laid down there
 
     def options(self, collector: CollectorName) -> CollectorOptions:
         """The section of `collector`, or its defaults."""

@@ -19,6 +19,7 @@ from gpufeed.sources.contract import Desk
 from gpufeed.sources.files import Tree, refuse
 from gpufeed.sources.gathering import Gathering
 from gpufeed.sources.interfaces import CLASS
+from gpufeed.sources.keeping import keeper
 
 SIOCETHTOOL: Final = 0x8946
 SIOCGIFHWADDR: Final = 0x8927
@@ -50,6 +51,7 @@ class DriverStatisticsReader:
         self._desk = desk
         self._sys = Tree(desk.config.sysfs, desk)
         self._root = Tree(desk.config.rootfs, desk)
+        self._keeper = keeper(desk.config.rootfs, desk.config)
         self._is_kept = desk.config.rootfs != "/" and self._root.has(KEPT)
         self._is_ours = desk.config.sysfs == "/sys"
         self._names: dict[str, tuple[int, dict[int, str]]] = {}  # how many there are; the wanted ones by place
@@ -66,7 +68,9 @@ class DriverStatisticsReader:
             count, wanted = self._names.get(interface) or self._look(interface)
             values = self._ask_values(interface, count)
             if values is not None:
-                return [(name, values[place]) for place, name in wanted.items()]
+                found = [(name, values[place]) for place, name in wanted.items()]
+                self._keep(interface, found)
+                return found
             del self._names[interface]
         raise Broken(f"{interface}: the driver changes what it counts at every look")
 
@@ -81,6 +85,12 @@ class DriverStatisticsReader:
         for reject in parsed.rejects:
             gathering.fail(f"{interface}/ethtool", reject)
         return [(name, value) for name, value in parsed.rows if is_wanted(name)]
+
+    def _keep(self, interface: str, found: list[tuple[str, int]]) -> None:
+        """For a capture: as a kept tree has them."""
+        if self._keeper is not None:
+            text = "".join(f"     {name}: {value}\n" for name, value in found)
+            self._keeper.saw(f"{KEPT}/{interface}/statistics", f"NIC statistics:\n{text}".encode())
 
     def _look(self, interface: str) -> tuple[int, dict[int, str]]:
         count = self._ask_count(interface)

@@ -14,6 +14,7 @@ from typing import Final, NoReturn, TypeVar
 
 from gpufeed.errors import Absent, Broken, Denied, SourceError, Unsupported
 from gpufeed.sources.contract import Desk
+from gpufeed.sources.keeping import keeper
 from gpufeed.sources.kept_links import followed, kept_target
 
 V = TypeVar("V")
@@ -51,6 +52,7 @@ class Tree:
     def __init__(self, root: str, desk: Desk) -> None:
         self.root = root.rstrip("/")
         self._desk = desk
+        self._keeper = keeper(root, desk.config)
 
     def attribute(self, path: str) -> bytes:
         """A file of one value, in one read. Raises SourceError."""
@@ -89,18 +91,28 @@ class Tree:
         """What a call gives for a path. Raises SourceError."""
         full = self._begin(path)
         try:
-            return call(full)
+            return self._kept(path, call(full))
         except NotADirectoryError as error:
             elsewhere = followed(self.root, path)
             if elsewhere is None:
                 refuse(error, full)
         except OSError as error:
-            refuse(error, full)
+            self._refuse(error, path)
         full = self._begin(elsewhere)
         try:
-            return call(full)
+            return self._kept(elsewhere, call(full))
         except OSError as error:
-            refuse(error, full)
+            self._refuse(error, elsewhere)
+
+    def _kept(self, path: str, value: V) -> V:
+        if self._keeper is not None:
+            self._keeper.saw(path, value)
+        return value
+
+    def _refuse(self, error: OSError, path: str) -> NoReturn:
+        if self._keeper is not None:
+            self._keeper.refused(path, error)
+        refuse(error, self.full(path))
 
     def _begin(self, path: str) -> str:
         full = self.full(path)
@@ -115,6 +127,8 @@ class HeldFile:
     def __init__(self, root: str, path: str, desk: Desk) -> None:
         self.path = f"{root.rstrip('/')}/{path}"
         self._desk = desk
+        self._name = path
+        self._keeper = keeper(root, desk.config)
         self._descriptor: int | None = None
 
     def read(self) -> bytes:
@@ -129,7 +143,11 @@ class HeldFile:
                 data = self._read_held()
             except OSError as error:
                 self.close()
+                if self._keeper is not None:
+                    self._keeper.refused(self._name, error)
                 refuse(error, self.path)
+        if self._keeper is not None:
+            self._keeper.saw(self._name, data)
         return _bounded(data, TABLE_BYTES, self.path)
 
     def close(self) -> None:
