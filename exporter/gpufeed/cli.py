@@ -139,15 +139,35 @@ def _check_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reference", action="store_true", help="Print every key with its default instead.")
 
 
+def _socket_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--socket", metavar="PATH", help="Control socket of the daemon; default: as configured.")
+    parser.add_argument("--config.file", dest="config_file", metavar="FILE", help="Configuration file of the daemon.")
+
+
+def _health_flags(parser: argparse.ArgumentParser) -> None:
+    _socket_flags(parser)
+    parser.add_argument("--json", action="store_true", help="As JSON.")
+
+
 def _rules_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config.file", dest="config_file", metavar="FILE", help="Configuration file.")
+
+
+def _maintenance_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("state", choices=("on", "off"), help="Begin or end it.")
+    parser.add_argument("--for", dest="maintain_for", metavar="DURATION", default="2h", help="For how long; 2h.")
+    _socket_flags(parser)
+
+
+def _gpu_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("gpu", metavar="GPU", help="Its UUID or its number.")
+    _socket_flags(parser)
 
 
 def _release_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--for", dest="release_for", metavar="DURATION", default="10m", help="For how long; 10m.")
     parser.add_argument("--resume", action="store_true", help="Open NVML again now instead.")
-    parser.add_argument("--socket", metavar="PATH", help="Control socket of the daemon; default: as configured.")
-    parser.add_argument("--config.file", dest="config_file", metavar="FILE", help="Configuration file of the daemon.")
+    _socket_flags(parser)
 
 
 def _metrics_flags(parser: argparse.ArgumentParser) -> None:
@@ -161,8 +181,12 @@ _COMMANDS: Final = {
     "once": _Command("once", "Collect once and print everything that this node can say.", _once_flags),
     "doctor": _Command("doctor", "Say what this node can and cannot measure, why, and what to do.", _doctor_flags),
     "capture": _Command("capture", "Write the raw files that readings come from, redacted.", _capture_flags),
+    "check": _Command("check", "Health of this node as one line and an exit code, for schedulers.", _health_flags),
     "check-config": _Command("check_config", "Say what is wrong with a configuration file.", _check_flags),
     "rules": _Command("rules", "Print the alert rules for Prometheus.", _rules_flags),
     "metrics": _Command("metrics", "Print every metric there is.", _metrics_flags),
+    "maintenance": _Command("maintenance", "Send no alerts from this node for a while.", _maintenance_flags),
+    "ack": _Command("ack", "Clear a latched fault of a GPU that was dealt with.", _gpu_flags),
+    "forget": _Command("forget", "Miss a GPU no longer that was taken out on purpose.", _gpu_flags),
     "release": _Command("release", "Let go of all GPUs for a reset or a driver upgrade.", _release_flags),
 }

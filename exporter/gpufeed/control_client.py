@@ -3,6 +3,7 @@
 
 import json
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,20 +35,25 @@ def control_socket(config: Config) -> Path:
 
 def ask(path: Path, command: str, **arguments: object) -> Any:  # noqa: ANN401  # whatever the command answers
     """The result of a command. Raises DaemonUnreachableError, CommandRefusedError."""
-    order = json.dumps({"command": command, **arguments}).encode() + b"\n"
+    return ask_within(_WITHIN_S, path, {"command": command, **arguments})
+
+
+def ask_within(within_s: float, path: Path, order: Mapping[str, object]) -> Any:  # noqa: ANN401 likewise
+    """The result of a command. Raises DaemonUnreachableError, CommandRefusedError."""
+    line = json.dumps(order).encode() + b"\n"
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
-            asking.settimeout(_WITHIN_S)
+            asking.settimeout(within_s)
             asking.connect(str(path))
-            asking.sendall(order)
+            asking.sendall(line)
             with asking.makefile("rb") as stream:
-                line = stream.readline(_MAX_ANSWER_BYTES)
+                answered = stream.readline(_MAX_ANSWER_BYTES)
     except OSError as error:
         raise DaemonUnreachableError(
             f"{path}: {error.strerror or error}: is gpufeed running, and are you root?"
         ) from None
     try:
-        answer = json.loads(line)
+        answer: Any = json.loads(answered)
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):

@@ -17,7 +17,21 @@ ROOT = Path(__file__).parents[2]
 def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     said = capsys.readouterr().out
-    for command in ("run", "demo", "once", "doctor", "capture", "check-config", "rules", "metrics", "release"):
+    for command in [
+        "run",
+        "demo",
+        "once",
+        "doctor",
+        "capture",
+        "check",
+        "check-config",
+        "rules",
+        "metrics",
+        "release",
+        "maintenance",
+        "ack",
+        "forget",
+    ]:
         assert f"  {command} " in said or f"  {command}\n" in said
 
 

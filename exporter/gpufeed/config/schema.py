@@ -113,6 +113,16 @@ class Control(Struct, frozen=True, kw_only=True):
     )
 
 
+class Check(Struct, frozen=True, kw_only=True):
+    """What counts for `gpufeed check`."""
+
+    include: Annotated[
+        tuple[str, ...],
+        key("Checks that count: kind.name, kind.* or *. Not storage: one slow server would drain every node."),
+    ] = ("gpu.*", "ib.*", "host.*", "self.probe")
+    exclude: Annotated[tuple[str, ...], key("Of these, checks that do not count.")] = ()
+
+
 class Compat(Struct, frozen=True, kw_only=True):
     """Names of other exporters."""
 
@@ -140,6 +150,7 @@ class Config(Struct, frozen=True, kw_only=True):
     storage: Annotated[Storage, key("What is known of the storage.")] = Storage()
     jobs: Annotated[Jobs, key("Jobs on the GPUs.")] = Jobs()
     control: Annotated[Control, key("The socket for commands from this machine.")] = Control()
+    check: Annotated[Check, key("What counts for `gpufeed check`.")] = Check()
     alerting: Annotated[Alerting, key("Alerts.")] = Alerting()
     compat: Annotated[Compat, key("Names of other exporters.")] = Compat()
     log: Annotated[Log, key("The log, on standard error.")] = Log()

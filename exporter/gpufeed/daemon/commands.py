@@ -2,15 +2,18 @@
 """What can be asked of a running server over its control socket."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 from gpufeed.clock import Clock
+from gpufeed.config.schema import Config
 from gpufeed.control import Arguments, Command, ControlError
+from gpufeed.daemon.maintenance import DEFAULT_S, LONGEST_S, Maintenance
 from gpufeed.daemon.node import NodeKeeper
+from gpufeed.health.conclusion import conclude
 from gpufeed.model.ids import GpuUuid
 from gpufeed.model.state import NodeState
 from gpufeed.units import nanoseconds
@@ -20,32 +23,36 @@ from gpufeed.wire.supervisor import ProbeSupervisor
 
 RELEASE_FOR_S: Final = 600.0
 _LONGEST_RELEASE_S: Final = 86_400.0
+_GONE: Final = frozenset({"missing", "lost"})
 
 
-def commands(
-    node: NodeKeeper, supervisor: ProbeSupervisor, endpoints: Endpoints, clock: Clock
-) -> Mapping[str, Command]:
-    """The commands by name."""
-    of = _Commands(node, supervisor, endpoints, clock)
-    return {
-        "ping": Command(of.ping),
-        "status": Command(of.status),
-        "inputs": Command(of.inputs),
-        "reload": Command(of.reload),
-        "ack": Command(of.ack, ("gpu",)),
-        "release": Command(of.release, ("for_s",)),
-        "resume": Command(of.resume),
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class _Commands:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
     """What the commands do, and to whom."""
 
     node: NodeKeeper
     supervisor: ProbeSupervisor
     endpoints: Endpoints
+    maintenance: Maintenance
+    config: Callable[[], Config]
+    keep: Callable[[], None]  # what was said outlives a crash
     clock: Clock
+
+    def by_name(self) -> Mapping[str, Command]:
+        """The commands, and what they take."""
+        return {
+            "ping": Command(self.ping),
+            "status": Command(self.status),
+            "inputs": Command(self.inputs),
+            "check": Command(self.check),
+            "reload": Command(self.reload),
+            "ack": Command(self.ack, ("gpu",)),
+            "forget": Command(self.forget, ("gpu",)),
+            "maintain": Command(self.maintain, ("for_s",)),
+            "resume_duty": Command(self.resume_duty),
+            "release": Command(self.release, ("for_s",)),
+            "resume": Command(self.resume),
+        }
 
     async def ping(self, _: Arguments) -> object:
         """Who answers."""
@@ -61,6 +68,12 @@ class _Commands:
         told: Any = msgspec.to_builtins(tuple(self.node.state.inputs.values()))
         return {"pid": os.getpid(), "uid": os.geteuid(), "inputs": told}
 
+    async def check(self, _: Arguments) -> object:
+        """The node as one level, by the checks that count."""
+        counts = self.config().check
+        told: Any = msgspec.to_builtins(conclude(self.node.state, counts.include, counts.exclude))
+        return {**told, "maintenance": self.maintenance.is_on, "maintenance_until": self.maintenance.until_wall_s}
+
     async def reload(self, _: Arguments) -> object:
         """Read the configuration again."""
         await self.endpoints.reload()
@@ -70,11 +83,36 @@ class _Commands:
         """Clear a latched fault."""
         uuid = _gpu(arguments.get("gpu"), self.node.state)
         self.node.acknowledge(uuid)
-        return {"uuid": uuid}
+        self.keep()
+        return {"uuid": uuid, "index": self.node.state.gpus[uuid].index}
+
+    async def forget(self, arguments: Arguments) -> object:
+        """Expect a GPU no longer that was taken out on purpose."""
+        uuid = _gpu(arguments.get("gpu"), self.node.state)
+        record = self.node.state.gpus[uuid]
+        if record.condition not in _GONE:
+            raise ControlError(f"GPU {record.index} ({uuid}) is in this node and would be found again")
+        self.node.forget(uuid)
+        self.keep()
+        return {"uuid": uuid, "index": record.index}
+
+    async def maintain(self, arguments: Arguments) -> object:
+        """Send no alerts for a while."""
+        for_s = _for_s(arguments.get("for_s", DEFAULT_S), LONGEST_S)
+        self.maintenance.begin(nanoseconds(for_s))
+        self.keep()
+        return {"for_s": for_s, "until": self.maintenance.until_wall_s}
+
+    async def resume_duty(self, _: Arguments) -> object:
+        """Send alerts again."""
+        was_on = self.maintenance.is_on
+        self.maintenance.end()
+        self.keep()
+        return {"was_on": was_on}
 
     async def release(self, arguments: Arguments) -> object:
         """Let go of all GPUs for a while."""
-        for_s = _release_s(arguments.get("for_s", RELEASE_FOR_S))
+        for_s = _for_s(arguments.get("for_s", RELEASE_FOR_S), _LONGEST_RELEASE_S)
         self.supervisor.release(self.clock.monotonic_ns() + nanoseconds(for_s))
         return {"for_s": for_s}
 
@@ -94,7 +132,7 @@ def _gpu(named: object, state: NodeState) -> GpuUuid:
     raise ControlError(f"no such GPU; there are {known or 'none'}")
 
 
-def _release_s(asked: object) -> float:
-    if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 < asked <= _LONGEST_RELEASE_S:
-        raise ControlError(f"for_s: expected seconds, more than 0 and at most {_LONGEST_RELEASE_S:.0f}")
+def _for_s(asked: object, longest_s: float) -> float:
+    if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 < asked <= longest_s:
+        raise ControlError(f"for_s: expected seconds, more than 0 and at most {longest_s:.0f}")
     return float(asked)

@@ -13,6 +13,7 @@ from gpufeed.config.flags import Flag
 from gpufeed.config.load import load
 from gpufeed.config.schema import Config
 from gpufeed.errors import ConfigError
+from gpufeed.health.conclusion import check_names, matches
 from gpufeed.web.access.read import read as read_web_config
 
 
@@ -33,6 +34,10 @@ def _unknown_names(config: Config) -> Iterator[str]:
     for name in config.exposition.drop:
         if name not in METRICS:
             yield f"exposition.drop: there is no metric {name}{suggest(name, tuple(METRICS))}"
+    for key in ("include", "exclude"):
+        for name in getattr(config.check, key):
+            if not any(matches(known, (name,)) for known in check_names()):
+                yield f"check.{key}: there is no check {name}{suggest(name, tuple(sorted(check_names())))}"
     try:
         site.conditions(config.alerting)
     except ConfigError as error:

@@ -14,13 +14,15 @@ from gpufeed import logs
 from gpufeed.alerting import evaluator, site
 from gpufeed.alerting.notifier import Notifier
 from gpufeed.alerting.prometheus import fingerprint
+from gpufeed.alerting.silence import Silence
 from gpufeed.config.checks import without_effect
 from gpufeed.config.fold import settings
 from gpufeed.config.probe import probe_config
 from gpufeed.config.schema import Config
 from gpufeed.control import ControlError, ControlServer
-from gpufeed.daemon.commands import RELEASE_FOR_S, commands
+from gpufeed.daemon.commands import RELEASE_FOR_S, Commands
 from gpufeed.daemon.facts import Facts
+from gpufeed.daemon.maintenance import Maintenance
 from gpufeed.daemon.node import NodeKeeper
 from gpufeed.daemon.recent import Recent
 from gpufeed.daemon.reloading import Reloading
@@ -62,12 +64,13 @@ class Daemon:
         self._facts = Facts(clock=clock, build=build_id(), is_simulated=start.simulation is not None)
         self._recent = Recent(site.conditions(config.alerting), self._facts.now)
         self._states, self._rates = StateHistory(), Rates()
-        self._notifier = Notifier(clock)
+        self._notifier, self._silence, self._maintenance = Notifier(clock), Silence(), Maintenance(clock)
         self._scrapes = Scrapes(config, self._families, clock, self._facts.note_scrape)
         self._saving = Saving(
             {
                 "node": Keeper(self._node.save, self._node.restore),
                 "alerts": Keeper(lambda: self._recent.save(self._node.state), self._recent.restore),
+                "maintenance": Keeper(self._maintenance.save, self._maintenance.restore),
             },
             clock,
         )
@@ -77,10 +80,7 @@ class Daemon:
         self._reloading = Reloading(config, start.read_config, self._apply)
         self._endpoints = self._make_endpoints()
         self._web = WebServer(self._endpoints, door=start.door)
-        self._control = ControlServer(
-            start.places.control_socket,
-            commands(self._node, self._supervisor, self._endpoints, clock),
-        )
+        self._control = ControlServer(start.places.control_socket, self._commands().by_name())
         self._ended = asyncio.Event()
         self._exit_code = EXIT_OK
         self._is_ready = False
@@ -115,6 +115,8 @@ class Daemon:
             await self._control.start()
         except ControlError as error:
             _log.warning("no control socket", extra=fields(reason=error))
+        else:
+            _log.info("taking commands", extra=fields(socket=self._start.places.control_socket))
         addresses = ", ".join(shown(one) for one in self._start.sockets)
         _log.info("serving", extra=fields(address=addresses, version=gpufeed.__version__))
         if self._start.ui_sockets:
@@ -146,6 +148,17 @@ class Daemon:
             on_blob=self._saving.on_blob,
             on_blob_saved=self._saving.on_saved,
             on_upgrade=lambda build: self._end(f"another version is installed: {build}"),
+        )
+
+    def _commands(self) -> Commands:
+        return Commands(
+            node=self._node,
+            supervisor=self._supervisor,
+            endpoints=self._endpoints,
+            maintenance=self._maintenance,
+            config=lambda: self._reloading.config,
+            keep=self._saving.save,
+            clock=self._start.clock,
         )
 
     def _make_endpoints(self) -> Endpoints:
@@ -180,7 +193,9 @@ class Daemon:
     def _on_state(self, state: NodeState) -> None:
         self._facts.probe_restarts = max(self._supervisor.starts - 1, 0)
         changes = self._recent.on_state(state)
-        self._notifier.tell(self._recent.alerts, changes, state.time.monotonic_ns)
+        is_silent = self._facts.is_in_maintenance = self._maintenance.is_on
+        told = self._silence.passed(self._recent.alerts, changes, state.time.wall_ns, is_silent=is_silent)
+        self._notifier.tell(*told, state.time.monotonic_ns)
         self._facts.receivers = self._notifier.facts()
         self._states.append(state)
         self._rates.append(state)

@@ -31,6 +31,7 @@ class Facts:
     build: str
     is_simulated: bool
     probe_restarts: int = 0
+    is_in_maintenance: bool = False
     alerts: Mapping[tuple[str, Severity, str], int] = field(default_factory=dict)
     receivers: tuple[ReceiverFacts, ...] = ()
     _kept: ServerFacts = field(default_factory=ServerFacts)
@@ -70,6 +71,7 @@ class Facts:
         return replace(
             self._kept,
             probe_restarts=self.probe_restarts,
+            is_in_maintenance=self.is_in_maintenance,
             alerts={(name, severity, state): count for (name, severity, state), count in self.alerts.items()},
             receivers=self.receivers,
             process=_process(self._start_wall_s) if with_process else None,

@@ -42,6 +42,10 @@ class NodeKeeper:
         """Clear a GPU's latched fault."""
         self._node = fold.acknowledge(self._node, uuid)
 
+    def forget(self, uuid: GpuUuid) -> None:
+        """Expect a GPU no longer."""
+        self._node = fold.forget(self._node, uuid)
+
     def save(self) -> bytes:
         """What has to outlive the server."""
         return fold.save(self._node)

@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from gpufeed.health.subject import named
 from gpufeed.model.frame import LaneStatus
 from gpufeed.model.state import NodeState
 from gpufeed.units import NS_PER_S, seconds
@@ -70,21 +71,10 @@ def _missing(state: NodeState) -> tuple[InputView, ...]:
 def _health(state: NodeState) -> tuple[HealthView, ...]:
     worst_first = sorted(state.verdicts.values(), key=lambda one: (-one.level, str(one.subject), one.check))
     return tuple(
-        HealthView(_subject(one.subject, state), one.check, LEVELS[one.level], one.reason, one.action)
+        HealthView(named(one.subject, state), one.check, LEVELS[one.level], one.reason, one.action)
         for one in worst_first
         if one.level > 0
     )
-
-
-def _subject(subject: object, state: NodeState) -> str:
-    """`GPU 3` rather than its UUID: people count them."""
-    if isinstance(subject, str):
-        return subject
-    record = state.gpus.get(getattr(subject, "uuid", None))  # type: ignore[arg-type] # None is no GPU's
-    if record is not None:
-        return f"GPU {record.index}"
-    parts = (getattr(subject, name) for name in getattr(subject, "__struct_fields__", ()))
-    return ":".join(str(part) for part in parts if part is not None)
 
 
 def _collectors(state: NodeState) -> tuple[CollectorView, ...]:
