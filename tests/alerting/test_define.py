@@ -5,7 +5,7 @@ import pytest
 
 from alerting.histories import condition
 from gpufeed.alerting.conditions import CONDITIONS, Override, for_site, index
-from gpufeed.alerting.define import Condition, Example, Inhibit, Matcher, Ratio, Select
+from gpufeed.alerting.define import Condition, Example, Inhibit, Matcher, Ratio, Select, Severity
 from gpufeed.catalogue import METRICS
 
 HEALTH = "gpufeed_gpu_health"
@@ -52,6 +52,9 @@ ALL_GONE = ("gpu", "uuid", "gpu_instance", "compute_instance", "state", "cause")
         ),
         pytest.param({"action": "panic"}, "unknown action panic", id="action"),
         pytest.param({"summary": "{lane} is ill"}, "label that the alert has lost", id="text"),
+        pytest.param({"summary": "{value:.3f}"}, "takes percent", id="form of the value"),
+        pytest.param({"summary": "{gpu:percent}"}, "takes percent", id="form of a label"),
+        pytest.param({"summary": "{gpu!r}"}, "takes percent", id="conversion"),
         pytest.param({"description": "Ill"}, "full sentences", id="no sentence"),
         pytest.param({"summary": ""}, "full sentences", id="no summary"),
         pytest.param({"name": "gpu_ill"}, "CamelCase", id="name"),
@@ -181,6 +184,22 @@ def test_a_site_changes_threshold_duration_and_owner() -> None:
     assert by_name["GpuLost"].evaluator == "both"
     assert "ExporterStale" not in by_name
     assert len(by_name) == len(CONDITIONS) - 1
+
+
+def test_a_site_changes_a_severity_and_nothing_is_graver_where_nobody_is_hurt() -> None:
+    def severities(word: Severity) -> tuple[tuple[Severity, bool | None], ...]:
+        (lost,) = (
+            one for one in for_site({"GpuLost": Override(severity=word)}, events="node") if one.name == "GpuLost"
+        )
+        return lost.severities()
+
+    assert severities("page") == (("page", True), ("ticket", False))
+    assert severities("ticket") == (("ticket", None),)
+    assert severities("info") == (("info", None),)
+    (hang,) = (
+        one for one in for_site({"NvmlHang": Override(severity="page")}, events="node") if one.name == "NvmlHang"
+    )
+    assert hang.severities() == (("page", None),)
 
 
 def test_every_wrong_override_is_named() -> None:

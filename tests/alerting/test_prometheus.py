@@ -119,8 +119,8 @@ def test_every_wrong_threshold_of_a_site_is_named() -> None:
     with pytest.raises(ConfigError) as error:
         site.rules(wrong)
     assert error.value.problems == (
-        "alerting.thresholds.GpuLost.evaluator: there is neither an alertmanager nor a webhook to send to",
         "alerting.thresholds.Nonsense: no such alert",
+        "alerting.thresholds.GpuLost.evaluator: there is neither an alertmanager nor a webhook to send to",
     )
 
 

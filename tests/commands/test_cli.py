@@ -77,7 +77,7 @@ def test_check_config_knows_metrics_and_alerts(tmp_path: Path, capsys: pytest.Ca
     )
     assert main(["check-config", str(file)]) == 2
     said = capsys.readouterr().err
-    assert "exposition.drop: there is no metric gpufeed_gpu_power_wats; did you mean gpufeed_gpu_power_watts?" in said
+    assert "exposition.drop.0: there is no metric gpufeed_gpu_power_wats; did you mean gpufeed_gpu_power_watts?" in said
     assert "alerting.thresholds.GpuLots: no such alert" in said
 
 

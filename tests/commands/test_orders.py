@@ -32,7 +32,7 @@ def test_a_check_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     file.write_text('check: {exclude: ["gpu.xidd"]}\n', encoding="utf-8")
     code, said = gpufeed("run", f"--config.file={file}")
     assert code == 2
-    assert "check.exclude: there is no check gpu.xidd; did you mean gpu.xid?" in said
+    assert "check.exclude.0: there is no check gpu.xidd; did you mean gpu.xid?" in said
 
 
 def test_a_lost_gpu_fails_the_node_until_it_is_forgotten(starter: Starter, tmp_path: Path) -> None:

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpufeed.alerting.define import Condition, Evaluator, Matcher, Ratio, Select
+from gpufeed.alerting.define import Condition, Evaluator, Matcher, Ratio, Select, Severity
 from gpufeed.alerting.table import cooling, feeding, itself, links, memory, network, presence, xid
 
 __all__ = ["CONDITIONS", "Condition", "Matcher", "Override", "Ratio", "Select", "for_site", "index"]
+
+
+_GRAVITY: Final[tuple[Severity, ...]] = ("info", "ticket", "page")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +25,7 @@ class Override:
     for_s: int | None = None
     is_enabled: bool | None = None
     evaluator: Evaluator | None = None
+    severity: Severity | None = None
 
 
 def index(conditions: Iterable[Condition]) -> Mapping[str, Condition]:
@@ -57,7 +61,7 @@ def for_site(
     for condition in conditions:
         override = overrides.get(condition.name, Override())
         try:
-            changed.append(_overridden(condition, override, events=events))
+            changed.append(overridden(condition, override, events=events))
         except ValueError as error:
             problems.append(str(error))
     if problems:
@@ -67,11 +71,20 @@ def for_site(
     )
 
 
-def _overridden(condition: Condition, override: Override, *, events: Evaluator) -> Condition:
+def overridden(condition: Condition, override: Override, *, events: Evaluator) -> Condition:
+    """A condition as a site changed it. Raises ValueError where that does not fit."""
     default: Evaluator = events if condition.is_event else condition.evaluator
     return replace(
-        condition,
+        condition if override.severity is None else _at_most(condition, override.severity),
         threshold=condition.threshold if override.threshold is None else override.threshold,
         for_s=condition.for_s if override.for_s is None else override.for_s,
         evaluator=default if override.evaluator is None else override.evaluator,
     )
+
+
+def _at_most(condition: Condition, severity: Severity) -> Condition:
+    """With another severity; where nobody uses the thing it is no graver than that."""
+    idle = condition.severity_idle
+    if idle is None or _GRAVITY.index(idle) >= _GRAVITY.index(severity):
+        return replace(condition, severity=severity, severity_idle=None, in_use=None)
+    return replace(condition, severity=severity)

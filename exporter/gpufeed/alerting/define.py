@@ -27,6 +27,9 @@ TEXT_ONLY: Final = "gpu"
 MAY_LABEL: Final = frozenset({"uuid", "device", "port", "kind", "target", "check", "class"})
 """Labels of series that may label an alert. Everything else is aggregated away, or stands in the text only."""
 
+FORMS: Final = ("percent", "duration", "number")
+"""How a value can be written in a text."""
+
 _NAME: Final = re.compile(r"([A-Z][a-z0-9]+)+\Z")
 
 
@@ -125,6 +128,7 @@ class Condition:
     evaluator: Evaluator = "prometheus"
     is_event: bool = False  # the node itself takes it over where it can send alerts
     examples: tuple[Example, ...] = ()
+    runbook: str | None = None  # of a site's own: an address, or a word on where it comes from; None: one of ours
 
     def __post_init__(self) -> None:
         """Reject what cannot be evaluated, and what would leave a person alone. Raises ValueError."""
@@ -188,6 +192,10 @@ class Condition:
             (self.in_use == "gpu" and "uuid" not in self.selects[0].left, "in_use of a GPU needs its uuid"),
             (self.action not in ACTIONS, f"unknown action {self.action}"),
             (bool(fields - {"value", *self.selects[0].left}), "a text names a label that the alert has lost"),
+            (
+                any(not _is_form(text) for text in (self.summary, self.description)),
+                f"{{value}} takes {', '.join(FORMS)}",
+            ),
             (not (self.summary and self.description.endswith(".")), "a summary and a description of full sentences"),
             (any("instance" not in inhibit.equal for inhibit in self.inhibits), "inhibition must match on instance"),
             *self._example_rules(),
@@ -209,6 +217,15 @@ class Condition:
             ),
             (any(example.at_s % STEP_S for example in self.examples), "an example is read between samples"),
         )
+
+
+def _is_form(text: str) -> bool:
+    """Whether every field is a label as it is, or the value in a form there is."""
+    return all(
+        not conversion and (not form or (name == "value" and form in FORMS))
+        for _, name, form, conversion in string.Formatter().parse(text)
+        if name is not None
+    )
 
 
 def fields_of(text: str) -> tuple[str, ...]:

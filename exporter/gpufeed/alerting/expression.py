@@ -35,6 +35,12 @@ def duration(length_s: int) -> str:
     return "0s"
 
 
+def exactly(number: float) -> str:
+    """A number in as few digits as give it back: 0.1, 100, 123456789."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)
+
+
 def selector(metric: str, matchers: tuple[Matcher, ...]) -> str:
     """A PromQL selector."""
     inside = ", ".join(f'{m.label}{m.operator}"{quoted(m.value)}"' for m in matchers)
@@ -47,7 +53,7 @@ def quoted(value: str) -> str:
 
 
 def _over(condition: Condition, window_s: int) -> str:
-    limit = f"{condition.comparison} {condition.threshold:g}"
+    limit = f"{condition.comparison} {exactly(condition.threshold)}"
     reduced = [_reduced(select, condition.statistic, window_s) for select in condition.selects]
     if len(reduced) == 1:
         return f"{_worst(condition, reduced[0])} {limit}"

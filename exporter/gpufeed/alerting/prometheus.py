@@ -52,6 +52,8 @@ def alert_labels(condition: Condition, severity: Severity) -> Mapping[str, str]:
 
 def runbook(condition: Condition, base_url: str | None) -> tuple[str, str]:
     """Name and value of the annotation that leads to the runbook: a link, or the file in the repository."""
+    if condition.runbook is not None:
+        return ("runbook_url" if "://" in condition.runbook else "runbook"), condition.runbook
     if base_url is None:
         return "runbook", f"rules/runbooks/{condition.name}.md"
     return "runbook_url", f"{base_url.rstrip('/')}/{condition.name}.md"
@@ -83,7 +85,8 @@ def _rule(condition: Condition, severity: Severity, *, used: bool | None, base_u
     yield "        annotations:"
     yield f"          summary: {_quoted(template(condition.summary))}"
     yield f"          description: {_quoted(template(condition.description))}"
-    yield "          {}: {}".format(*runbook(condition, base_url))
+    name, value = runbook(condition, base_url)
+    yield f"          {name}: {value if condition.runbook is None else _quoted(value)}"
 
 
 def _quoted(text: str) -> str:

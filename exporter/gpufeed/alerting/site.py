@@ -1,37 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """The conditions in force under a site's configuration, and the rules file that goes with it."""
 
+from collections.abc import Iterator
 from typing import Final
 
-from gpufeed.alerting.conditions import CONDITIONS, Condition, Override, for_site
+from gpufeed.alerting.conditions import CONDITIONS, Condition, Override, for_site, overridden
 from gpufeed.alerting.define import Evaluator
 from gpufeed.alerting.prometheus import rules_yaml
+from gpufeed.alerting.site_conditions import built
 from gpufeed.config.alerting import Alerting, Threshold
+from gpufeed.config.decode import suggest
 from gpufeed.config.schema import Config
 from gpufeed.errors import ConfigError
 
-CAN_SEND: Final = True
-"""This version sends alerts itself, where it is told to whom."""
+_KNOWN: Final = {condition.name: condition for condition in CONDITIONS}
 
 
 def conditions(alerting: Alerting) -> tuple[Condition, ...]:
-    """The conditions in force. Raises ConfigError with every problem."""
-    can_send = CAN_SEND and bool(alerting.alertmanagers or alerting.webhooks)
+    """The conditions in force: those that ship as the site changed them, and its own. Raises ConfigError."""
+    found = tuple(f"{key}: {text}" for key, text in problems(alerting))
+    if found:
+        raise ConfigError(found)
     overrides = {name: _override(threshold) for name, threshold in alerting.thresholds.items()}
-    unsendable = [
-        name for name, override in overrides.items() if override.evaluator in {"node", "both"} and not can_send
-    ]
-    problems = [
-        f"alerting.thresholds.{name}.evaluator: there is neither an alertmanager nor a webhook to send to"
-        for name in unsendable
-    ]
-    try:
-        found = for_site(overrides, events=_events(alerting), conditions=CONDITIONS)
-    except ValueError as error:
-        problems += [f"alerting.thresholds.{line}" for line in str(error).splitlines()]
-    if problems:
-        raise ConfigError(tuple(problems))
-    return found
+    own = [one for given in alerting.conditions if isinstance(one := built(given), Condition)]
+    return (*for_site(overrides, events=_events(alerting), conditions=CONDITIONS), *own)
+
+
+def problems(alerting: Alerting) -> Iterator[tuple[str, str]]:
+    """Everything that is wrong with a site's alerts: dotted keys, and what is wrong with them."""
+    for name, threshold in alerting.thresholds.items():
+        key = f"alerting.thresholds.{name}"
+        if name not in _KNOWN:
+            yield key, f"no such alert{suggest(name, tuple(_KNOWN))}"
+            continue
+        if threshold.evaluator in {"node", "both"} and not _can_send(alerting):
+            yield f"{key}.evaluator", NOBODY_TO_SEND_TO
+        try:
+            overridden(_KNOWN[name], _override(threshold), events=_events(alerting))
+        except ValueError as error:
+            yield key, str(error).removeprefix(f"{name}: ")
+    yield from _own_problems(alerting)
 
 
 def rules(config: Config) -> str:
@@ -42,6 +50,27 @@ def rules(config: Config) -> str:
         drop=frozenset(config.exposition.drop),
         runbook_base_url=config.alerting.runbook_base_url,
     )
+
+
+NOBODY_TO_SEND_TO: Final = "there is neither an alertmanager nor a webhook to send to"
+
+
+def _own_problems(alerting: Alerting) -> Iterator[tuple[str, str]]:
+    names = set(_KNOWN)
+    for index, given in enumerate(alerting.conditions):
+        key = f"alerting.conditions.{index}"
+        if given.alert in names:
+            yield f"{key}.alert", f"there is an alert {given.alert} already"
+        names.add(given.alert)
+        if given.evaluator in {"node", "both"} and not _can_send(alerting):
+            yield f"{key}.evaluator", NOBODY_TO_SEND_TO
+        one = built(given)
+        if not isinstance(one, Condition):
+            yield from ((f"{key}.{part}".rstrip("."), text) for part, text in one)
+
+
+def _can_send(alerting: Alerting) -> bool:
+    return bool(alerting.alertmanagers or alerting.webhooks)
 
 
 def _events(alerting: Alerting) -> Evaluator:
@@ -57,4 +86,5 @@ def _override(threshold: Threshold) -> Override:
         for_s=None if threshold.for_ is None else round(threshold.for_.seconds),
         is_enabled=threshold.enabled,
         evaluator=threshold.evaluator,
+        severity=threshold.severity,
     )

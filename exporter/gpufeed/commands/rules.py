@@ -5,10 +5,10 @@ import argparse
 import sys
 
 from gpufeed.alerting import site
-from gpufeed.config.load import load
+from gpufeed.daemon.configuration import read
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the rules for the configuration in `args.config_file` (None: the defaults). Raises ConfigError."""
-    sys.stdout.write(site.rules(load(args.config_file)))
+    sys.stdout.write(site.rules(read(args.config_file)))
     return 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one key cannot see by itself: names that must exist elsewhere, and keys that must fit one another."""
 
+import re
 from collections.abc import Iterator
 from typing import Final, get_args
 from urllib.parse import urlsplit
@@ -11,6 +12,8 @@ from gpufeed.config.keys import every_key, value_at
 from gpufeed.config.schema import Config
 from gpufeed.model.ids import COLLECTORS, StorageKind
 
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_PLACEHOLDERS: Final = ("hostname", "fqdn")
 _SPEEDS: Final = ("fast", "slow", "rare", "events")
 
 
@@ -20,6 +23,7 @@ def contradictions(config: Config) -> Iterator[tuple[str, str]]:
     yield from _capacities(config)
     yield from _receivers("alerting.alertmanagers", config.alerting.alertmanagers)
     yield from _receivers("alerting.webhooks", config.alerting.webhooks)
+    yield from _placeholders(config)
     if not config.web.listen_addresses and not config.web.systemd_socket:
         yield "web.listen_addresses", "is empty: nothing would be served"
     if config.web.ui_listen_addresses == ():
@@ -59,3 +63,11 @@ def _receivers(at: str, receivers: tuple[Receiver, ...]) -> Iterator[tuple[str, 
             yield f"{at}.{index}", "has both basic_auth and bearer_token_file"
         if auth is not None and (auth.password is None) == (auth.password_file is None):
             yield f"{at}.{index}.basic_auth", "needs either password or password_file"
+
+
+def _placeholders(config: Config) -> Iterator[tuple[str, str]]:
+    for name, value in config.alerting.labels.items():
+        for word in _PLACEHOLDER.findall(value):
+            if word not in _PLACEHOLDERS:
+                known = " and ".join(f"{{{one}}}" for one in _PLACEHOLDERS)
+                yield f"alerting.labels.{name}", f"no such placeholder {{{word}}}; known are {known}"

@@ -98,7 +98,7 @@ def _shape(pattern: re.Pattern[str], expected: str) -> Callable[[str], None]:
 
 
 RESERVED_ALERT_LABELS: Final = frozenset(
-    {"alertname", "severity", "layer", "action", "uuid", "device", "port", "kind", "target", "check", "class"}
+    {"alertname", "severity", "layer", "action", "gpu", "uuid", "device", "port", "kind", "target", "check", "class"}
 )
 """What an alert says of itself: a site's label of that name would make another alert of it."""
 

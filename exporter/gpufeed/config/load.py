@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A configuration from a file and flags: the whole of it, or a ConfigError that names everything wrong with it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import yaml
@@ -14,21 +14,28 @@ from gpufeed.config.schema import Config
 from gpufeed.errors import ConfigError
 from gpufeed.regular_file import read_regular
 
+Check = Callable[[Config], Iterable[tuple[str, str]]]
+"""What else is wrong with a configuration that is right in itself: dotted keys, and texts."""
 
-def load(path: Path | str | None, flags: Sequence[Flag] = ()) -> Config:
+
+def _nothing(_: Config) -> Iterable[tuple[str, str]]:
+    return ()
+
+
+def load(path: Path | str | None, flags: Sequence[Flag] = (), also: Check = _nothing) -> Config:
     """The configuration in a file (None: the defaults), with flags on top. Raises ConfigError."""
     if path is None:
-        return parse(b"", "defaults", flags)
+        return parse(b"", "defaults", flags, also)
     file = Path(path)
     try:
         data = read_regular(file, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError((f"{file}: cannot be read: {reason}",)) from None
-    return parse(data, str(file), flags)
+    return parse(data, str(file), flags, also)
 
 
-def parse(data: bytes, file: str, flags: Sequence[Flag] = ()) -> Config:
+def parse(data: bytes, file: str, flags: Sequence[Flag] = (), also: Check = _nothing) -> Config:
     """The configuration that `data` describes. `file` is its name in problems. Raises ConfigError."""
     node, problems = compose(data, file)
     config = Config()
@@ -41,7 +48,8 @@ def parse(data: bytes, file: str, flags: Sequence[Flag] = ()) -> Config:
     found += wrong_flags
     if not found:
         found += [
-            Problem(place=_place(node, key, file, flags), key=key, text=text) for key, text in contradictions(config)
+            Problem(place=_place(node, key, file, flags), key=key, text=text)
+            for key, text in (*contradictions(config), *also(config))
         ]
     if found:
         raise ConfigError(tuple(str(problem) for problem in found))

@@ -22,26 +22,23 @@ def read(path: Path | str | None, flags: Sequence[Flag] = ()) -> Config:
 
     May block: it reads the file and, where `{fqdn}` stands, asks the resolver.
     """
-    config = expand(load(path, flags), socket.gethostname, socket.getfqdn)
-    where = f"{path}: " if path is not None else ""
-    problems = (*(f"{where}{problem}" for problem in _unknown_names(config)), *_web_config(config))
+    config = expand(load(path, flags, unknown_names), socket.gethostname, socket.getfqdn)
+    problems = _web_config(config)
     if problems:
         raise ConfigError(problems)
     return config
 
 
-def _unknown_names(config: Config) -> Iterator[str]:
-    for name in config.exposition.drop:
+def unknown_names(config: Config) -> Iterator[tuple[str, str]]:
+    """Metrics and alerts that do not exist, conditions that nobody can evaluate: dotted keys, and what is wrong."""
+    for index, name in enumerate(config.exposition.drop):
         if name not in METRICS:
-            yield f"exposition.drop: there is no metric {name}{suggest(name, tuple(METRICS))}"
+            yield f"exposition.drop.{index}", f"there is no metric {name}{suggest(name, tuple(METRICS))}"
     for key in ("include", "exclude"):
-        for name in getattr(config.check, key):
+        for index, name in enumerate(getattr(config.check, key)):
             if not any(matches(known, (name,)) for known in check_names()):
-                yield f"check.{key}: there is no check {name}{suggest(name, tuple(sorted(check_names())))}"
-    try:
-        site.conditions(config.alerting)
-    except ConfigError as error:
-        yield from error.problems
+                yield f"check.{key}.{index}", f"there is no check {name}{suggest(name, tuple(sorted(check_names())))}"
+    yield from site.problems(config.alerting)
 
 
 def _web_config(config: Config) -> tuple[str, ...]:
