@@ -61,6 +61,17 @@ class Held(Generic[S]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Because:
+    """The numbers by which time of one GPU was counted as one cause; means, in which old ones fade."""
+
+    weight_s: float  # time they stand for
+    at_ns: int  # monotonic: end of the last interval that counted
+    confidence: float | None
+    evidence: tuple[Evidence, ...]
+    runner_up: StateCause | None = None  # of the last one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
     """Where one GPU's time went, in integer nanoseconds that add up to `tracked_ns` exactly."""
 
@@ -71,6 +82,7 @@ class Attribution:
     confidence_ratio: float | None = None
     evidence: tuple[Evidence, ...] = ()
     runner_up: StateCause | None = None
+    reasons: Mapping[StateCause, Because] = field(default_factory=lambda: _nothing())  # noqa: PLW0108 defined below
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

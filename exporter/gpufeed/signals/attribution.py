@@ -13,6 +13,7 @@ from gpufeed.model.balance import StallCause, StallCounts
 from gpufeed.model.gpu import GpmInterval, GpuFast, MigInstances
 from gpufeed.model.ids import GpuKey
 from gpufeed.model.state import Attribution, GpuRecord, StateCause
+from gpufeed.signals import reasons
 from gpufeed.signals.activity import is_exchange, is_spin
 from gpufeed.signals.current import Recent, label
 from gpufeed.signals.decision import Decision, decide
@@ -22,6 +23,7 @@ from gpufeed.signals.footprint import UNKNOWN, Footprint
 from gpufeed.signals.instance import instance_features
 from gpufeed.signals.jobs import peers_of
 from gpufeed.signals.ledger import added, split
+from gpufeed.signals.reasons import Reasons
 from gpufeed.signals.stalls import NONE, Stall, Waited, counted
 from gpufeed.signals.timeline import REMEMBERED_NS, Timeline
 from gpufeed.signals.view import View
@@ -54,6 +56,7 @@ class Track:
     recent: Recent = field(default_factory=Recent)
     footprint: Footprint = UNKNOWN
     waited: Waited = NONE
+    reasons: Reasons = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,11 +154,13 @@ class _Turn:
         until_ns = max(track.decided_until_ns, self._reach(track, now_ns))
         state_ns = before.state_ns if before is not None else {}
         recent, spinning_since_ns, waited = track.recent, track.spinning_since_ns, track.waited
+        why = track.reasons
         self.footprint = track.footprint
         for began_ns, ended_ns, cause in self._pieces(track, until_ns):
             decision = self._decide(began_ns, ended_ns, cause)
             parts = split(ended_ns - began_ns, decision.shares)
             state_ns = added(state_ns, parts)
+            why = reasons.after(why, parts, decision, ended_ns)
             recent = recent.after(parts, decision, ended_ns - began_ns)
             waited, stall = waited.after(parts)
             if stall is not None:
@@ -171,6 +176,7 @@ class _Turn:
             recent=recent,
             footprint=self.footprint,
             waited=waited,
+            reasons=why,
         )
         return track, self._result(track, state_ns, before)
 
@@ -185,6 +191,7 @@ class _Turn:
             confidence_ratio=track.recent.confidence,
             evidence=track.recent.evidence,
             runner_up=runner_up,
+            reasons=track.reasons,
         )
 
     def _reach(self, track: Track, now_ns: int) -> int:

@@ -6,6 +6,7 @@ that are near each other are a tie, and a tie is unknown.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -109,9 +110,15 @@ def storage_score(_: GpuFeatures, by: Pipeline) -> Score:
         blocked = _not_for_memory(by.tasks.blocked_ratio, by)
         terms.append(_term("tasks in uninterruptible sleep", blocked, "ratio", 0.10, 0.40))
     if storage is not None:
-        terms.append(_term(f"{storage.target} read latency over usual", storage.slowdown, "ratio", 1.5, 2.0))
+        terms.append(_slow_reads(storage))
         terms.append(_term(f"{storage.target} reads of capacity", storage.read_saturation, "ratio", 0.6, 0.3))
     return _best(terms)
+
+
+def _slow_reads(storage: Storage) -> Evidence | None:
+    """By how often longer than usual a read takes; told as the time it takes."""
+    slower = _term(f"{storage.target} read latency", storage.slowdown, "seconds", 1.5, 2.0)
+    return slower and replace(slower, value=storage.latency_s or 0.0, usual=storage.latency_usual_s)
 
 
 def _not_for_memory(waiting: float | None, by: Pipeline) -> float | None:
