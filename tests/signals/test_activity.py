@@ -17,6 +17,7 @@ COMPUTING = GpuFeatures(active=1.0, has_gpm=True, sm=0.9, tensor=0.5, dram=0.4, 
 COLLECTIVE = replace(COMPUTING, sm=0.15, tensor=0.0, dram=0.1)
 SPIN = replace(COLLECTIVE, dram=0.0)
 UTILIZED = GpuFeatures(active=1.0, power=0.8, has_peers=True)
+PEAKED = Footprint(now=Highest(peak_fabric=0.7, peak_nvlink=0.6))
 
 
 def split(of: GpuFeatures, *, is_company: bool = False) -> dict[str, float]:
@@ -155,7 +156,9 @@ def test_memory_bound_work_is_no_collective_until_its_level_is_known() -> None:
         (replace(UTILIZED, active=0.5, power=0.1, nvlink=0.4), False, {"busy.other": 0.5}),
         (replace(UTILIZED, power=0.4), False, {"busy.other": 1.0}),
         (replace(UTILIZED, power=0.3, nvlink=0.4), False, {"communicating.nvlink": 1.0}),
-        (replace(UTILIZED, power=0.3, fabric=0.9), False, {"starved.fabric": 1.0}),
+        # full lately for a whole interval, or not
+        (replace(UTILIZED, power=0.3, fabric=0.5, footprint=PEAKED), False, {"starved.fabric": 1.0}),
+        (replace(UTILIZED, power=0.3, nvlink=0.5, footprint=PEAKED), False, {"communicating.nvlink": 1.0}),
         (replace(UTILIZED, power=0.3, nvlink=0.4, memory_utilization=0.6), False, {"busy.other": 1.0}),
         # halfway between idle power of an exchange and that of computing, with bytes that can take so long
         (replace(UTILIZED, power=0.625, nvlink=0.4), False, {"communicating.nvlink": 0.5, "busy.other": 0.5}),
@@ -182,8 +185,8 @@ def test_without_gpm_power_stands_in(of: GpuFeatures, is_company: bool, expected
         (replace(COMPUTING, thermal=0.6, clock_lowest=0.95), {"busy.tensor": 1.0}),  # slowed down, and hardly slower
         (replace(COMPUTING, thermal=0.05, clock_lowest=0.5), {"busy.tensor": 1.0}),
         (replace(COMPUTING, power_brake=1.0, clock_lowest=0.3), {"throttled.power_brake": 1.0}),
-        (replace(COMPUTING, power_cap=1.0, clock_lowest=0.5, clock_highest=0.9), {"busy.tensor": 1.0}),
-        (replace(COMPUTING, power_cap=1.0, clock_lowest=0.5, clock_highest=0.6), {"throttled.power_cap": 1.0}),
+        (replace(COMPUTING, power_cap=1.0, clock_lowest=0.5, clock_mean=0.9), {"busy.tensor": 1.0}),
+        (replace(COMPUTING, power_cap=1.0, clock_lowest=0.5, clock_mean=0.6), {"throttled.power_cap": 1.0}),
         (replace(COMPUTING, power_cap=1.0), {"busy.tensor": 1.0}),
     ],
 )

@@ -25,6 +25,9 @@ TENSOR_KIND_MIN, MEMORY_KIND_MIN = 0.15, 0.4
 SATURATED: Final = FULL
 MOVING_MARGIN: Final = 1.25
 """What of an exchange takes longer than this much of what its bytes need at their usual rate is waiting for a rank."""
+PEAK_FULL: Final = 0.65
+"""Without GPM exposed time is known too roughly for a quotient of it: a link is full that lately was so for a whole
+interval. No exchange fills one to its edges: a little less than what is full."""
 STILL_MAX: Final = 0.1
 """Of a link's rate: what flows while a rank is waited for are leftovers."""
 MOVING_LEVEL: Final = 0.2
@@ -150,7 +153,7 @@ def _below(value: float, top: float, bottom: float) -> float:
 def _throttle(of: GpuFeatures) -> tuple[StateCause, float]:
     """The reason that held the clock far down, and the share of time it did so."""
     is_held_down = of.clock_lowest is None or of.clock_lowest < CLOCK_HELD_DOWN
-    is_capped_far = of.clock_highest is not None and of.clock_highest < CLOCK_CAPPED
+    is_capped_far = of.clock_mean is not None and of.clock_mean < CLOCK_CAPPED
     candidates = (
         ("thermal", of.thermal, is_held_down),
         ("power_brake", of.power_brake, is_held_down),
@@ -190,22 +193,19 @@ def _exchange(of: GpuFeatures, moving: float) -> StateCause:
     share, job = moving * of.active, of.footprint
     fabric, nvlink = _level(of.fabric, share, job.hidden_fabric), _level(of.nvlink, share, job.hidden_nvlink)
     is_fabric_slow = of.is_fabric_degraded or of.is_fabric_congested or of.is_fabric_lossy
-    if fabric >= TRAFFIC_MIN and (is_fabric_slow or _is_full(job.exchange_fabric, fabric, of)):
+    is_fabric_full = _is_full(job.exchange_fabric, fabric) if of.has_gpm else job.peak_fabric >= PEAK_FULL
+    is_nvlink_full = _is_full(job.exchange_nvlink, nvlink) if of.has_gpm else job.peak_nvlink >= PEAK_FULL
+    if fabric >= TRAFFIC_MIN and (is_fabric_slow or is_fabric_full):
         return FABRIC
-    if nvlink >= TRAFFIC_MIN and (of.is_nvlink_degraded or _is_full(job.exchange_nvlink, nvlink, of)):
+    if nvlink >= TRAFFIC_MIN and (of.is_nvlink_degraded or is_nvlink_full):
         return NVLINK
     if max(fabric, nvlink) < TRAFFIC_MIN and is_p2p(of):
         return StateCause("communicating", "pcie_p2p")
     return StateCause("communicating", "fabric" if fabric > nvlink else "nvlink")
 
 
-def _is_full(steady: float | None, level: float, of: GpuFeatures) -> bool:
-    """By the exchanges of the last seconds where there were any, else by this interval.
-
-    Without GPM the exposed time is known too roughly for a quotient of it: there the link itself must be full.
-    """
-    if not of.has_gpm:
-        return max(of.nvlink or 0.0, of.fabric or 0.0) >= SATURATED
+def _is_full(steady: float | None, level: float) -> bool:
+    """By the exchanges of the last seconds where there were any, else by this interval."""
     return (steady if steady is not None else level) >= SATURATED
 
 

@@ -14,7 +14,7 @@ from gpufeed.signals.inventory import holds_memory, is_held
 from gpufeed.signals.jobs import peers_of
 from gpufeed.signals.link_trouble import trouble_of
 from gpufeed.signals.pcie import ACHIEVABLE, link_bytes_per_s, link_ceiling
-from gpufeed.signals.timeline import highest, lowest, mean_of
+from gpufeed.signals.timeline import lowest, mean_of
 from gpufeed.signals.view import View
 from gpufeed.units import NS_PER_S
 
@@ -45,7 +45,7 @@ class GpuFeatures:
     power_brake: float = 0.0
     power_cap: float = 0.0
     clock_lowest: float | None = None  # of the highest there is, in and around the interval
-    clock_highest: float | None = None
+    clock_mean: float | None = None
     is_nvlink_degraded: bool = False
     is_fabric_degraded: bool = False
     is_fabric_congested: bool = False
@@ -89,7 +89,7 @@ def features(
     identity = identity_of(key, view)
     wide_ns = (began_ns - NS_PER_S, ended_ns + NS_PER_S)
     receive, transmit, copied = _pcie(key, identity, view, gpm)
-    clock_lowest, clock_highest = clock_range(key, identity, view, *wide_ns)
+    clock_lowest, clock_mean = clock_of(key, identity, view, *wide_ns)
     nvlink, has_nvlink = _nvlink(key, identity, view, gpm, (began_ns, ended_ns))
     return GpuFeatures(
         active=active,
@@ -109,7 +109,7 @@ def features(
         power_brake=fast.get("power_brake", 0.0),
         power_cap=fast.get("power_cap", 0.0),
         clock_lowest=clock_lowest,
-        clock_highest=clock_highest,
+        clock_mean=clock_mean,
         **trouble_of(key.uuid, view, began_ns, ended_ns)._asdict(),
         is_held=holds_memory(fast.get("memory_used"), None) or is_held(key.uuid, view.samples),
         has_peers=bool(peers_of(key.uuid, view)),
@@ -154,17 +154,17 @@ def _pcie(
     return _of(receive, ceiling), _of(transmit, ceiling), copied
 
 
-def clock_range(
+def clock_of(
     key: GpuKey, identity: GpuIdentity | None, view: View, began_ns: int, ended_ns: int
 ) -> tuple[float | None, float | None]:
-    """The lowest and the highest clock, as shares of the highest there is."""
+    """The lowest and the mean clock, as shares of the highest there is."""
     most = identity.sm_clock_max_hz if identity is not None else None
     if not most:
         return None, None
     line = view.line(GpuFast, key)
     return (
         _of(lowest(line, "sm_clock", began_ns, ended_ns), most),
-        _of(highest(line, "sm_clock", began_ns, ended_ns), most),
+        _of(mean_of(line, "sm_clock", began_ns, ended_ns), most),
     )
 
 

@@ -41,6 +41,8 @@ class Highest:
     memory: float = 0.0
     moving_nvlink: float = 0.0  # of the links, while nothing but an exchange went on
     moving_fabric: float = 0.0
+    peak_nvlink: float = 0.0  # of the links, over any interval
+    peak_fabric: float = 0.0
     tensor_sum_s: float = 0.0
     power_sum_s: float = 0.0
     seconds: float = 0.0
@@ -103,6 +105,16 @@ class Footprint:
         return max(self.now.moving_fabric, self.before.moving_fabric)
 
     @property
+    def peak_nvlink(self) -> float:
+        """Highest level of NVLink over any interval, whatever else went on."""
+        return max(self.now.peak_nvlink, self.before.peak_nvlink)
+
+    @property
+    def peak_fabric(self) -> float:
+        """The same of the fabric port."""
+        return max(self.now.peak_fabric, self.before.peak_fabric)
+
+    @property
     def seen_s(self) -> float:
         """Seconds that the highest levels are of."""
         return self.now.seconds + self.before.seconds
@@ -134,6 +146,8 @@ class Footprint:
             tensor=max(now.tensor, tensor),
             power=max(now.power, power),
             memory=max(now.memory, memory),
+            peak_nvlink=max(now.peak_nvlink, levels.nvlink),
+            peak_fabric=max(now.peak_fabric, levels.fabric),
             tensor_sum_s=now.tensor_sum_s + tensor * length_s,
             power_sum_s=now.power_sum_s + power * length_s,
             seconds=now.seconds + length_s,

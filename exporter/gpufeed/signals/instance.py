@@ -7,7 +7,7 @@ taken for an instance's. The tasks of the host are known by board too: with a se
 
 from gpufeed.model.gpu import GpmInterval, GpuFast, MigInstances
 from gpufeed.model.ids import GpuKey
-from gpufeed.signals.features import GpuFeatures, clock_range, identity_of
+from gpufeed.signals.features import GpuFeatures, clock_of, identity_of
 from gpufeed.signals.footprint import UNKNOWN, Footprint
 from gpufeed.signals.inventory import is_part_held
 from gpufeed.signals.view import View
@@ -23,7 +23,7 @@ def instance_features(
     if active is None:
         return None
     board = view.mean(GpuFast, key.board, began_ns, ended_ns)
-    lowest, highest = clock_range(key.board, identity_of(key, view), view, began_ns - NS_PER_S, ended_ns + NS_PER_S)
+    lowest, mean = clock_of(key.board, identity_of(key, view), view, began_ns - NS_PER_S, ended_ns + NS_PER_S)
     return GpuFeatures(
         active=active,
         has_gpm=True,
@@ -34,7 +34,7 @@ def instance_features(
         power_brake=board.get("power_brake", 0.0),
         power_cap=board.get("power_cap", 0.0),
         clock_lowest=lowest,
-        clock_highest=highest,
+        clock_mean=mean,
         is_held=is_part_held(key, view.samples),
         active_around=active,
         footprint=footprint,

@@ -84,11 +84,6 @@ def lowest(timeline: Timeline, name: str, began_ns: int, ended_ns: int) -> float
     return min(_touching(timeline, name, began_ns, ended_ns), default=None)
 
 
-def highest(timeline: Timeline, name: str, began_ns: int, ended_ns: int) -> float | None:
-    """The highest mean of `name` in any segment that touches the interval."""
-    return max(_touching(timeline, name, began_ns, ended_ns), default=None)
-
-
 def _touching(timeline: Timeline, name: str, began_ns: int, ended_ns: int) -> list[float]:
     return [
         segment.values[name]
