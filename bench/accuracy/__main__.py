@@ -25,7 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0: run to the end, and nothing missed where it is judged."""
     options = _parser().parse_args(arguments)
     shards = _shards(options)
-    found = list(results(shards, options.classifier, options.folder, options.workers, say_aloud))
+    keeps = options.plan != "full" if options.keep_frames is None else options.keep_frames
+    workers = options.workers
+    found = list(results(shards, options.classifier, options.folder, workers, say_aloud, keeps_frames=keeps))
     rows = rows_of(found)
     asked = bars(rows, Standard.load())
     print(table(rows))
@@ -68,6 +70,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--classifier", choices=sorted(CLASSIFIERS), default="step", help="who is judged")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where results are kept from run to run")
+    parser.add_argument(
+        "--keep-frames",
+        action=argparse.BooleanOptionalAction,
+        help="what nodes showed, for the next time: some hundred megabytes; usual but for the full plan",
+    )
     parser.add_argument("--judge", action="store_true", help="fail where the standard is not met")
     return parser
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """One shard: a node lives and is looked at, classifiers hear of it, clerks write both sides down, and it is scored."""
 
+import gc
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.accuracy.alarm import alarms
-from bench.accuracy.classifiers import CLASSIFIERS, Subject
+from bench.accuracy.classifiers import CLASSIFIERS, Oracle, Subject
 from bench.accuracy.plans import Shard, View
+from bench.accuracy.recording import Recording, Shown
 from bench.accuracy.score import Score, scored
 from bench.accuracy.standard import Standard
 from bench.accuracy.store import read_json, write_json
@@ -19,6 +22,8 @@ from gpufeed.simulate.pipeline.scenarios import JUDGED
 from gpufeed.simulate.sensors.face import SensorFace, frames
 from gpufeed.simulate.sensors.settings import INPUTS, Sensing
 
+_ALLOCATIONS = 100_000
+"""Between two looks for garbage in circles: a step makes much that lives long, and hardly a circle."""
 _TAIL_S = 10
 """Lived beyond what is scored: an answer about the end comes some seconds after it."""
 
@@ -31,33 +36,52 @@ class Task:
     classifier: str
     result: Path
     verdicts: Path
+    frames: Path | None = None  # where what a node showed is kept; None: nowhere
 
 
 def perform(task: Task) -> dict[str, Any]:
     """The result of a shard: read, or found and written."""
     found: dict[str, Any] | None = read_json(task.result)
     if found is None:
-        found = run(task.shard, task.classifier, task.verdicts)
+        gc.set_threshold(_ALLOCATIONS)
+        found = run(task.shard, task.classifier, task.verdicts, task.frames)
         write_json(task.result, found)
     return found
 
 
-def run(shard: Shard, classifier: str, verdicts: Path) -> dict[str, Any]:
-    """Live it."""
+def run(shard: Shard, classifier: str, verdicts: Path, frames_in: Path | None = None) -> dict[str, Any]:
+    """Live it, or see once more what it showed."""
     rights = _rights(shard, verdicts)
     node = JudgedNode(shard.scenario, shard.model, shard.gpus, shard.seed)
-    faces = [SensorFace(node, _sensing(view, shard.seed)) for view in shard.views]
     make = CLASSIFIERS[classifier]
     uuids = tuple(GpuUuid(gpu.board.uuid) for gpu in node.gpus)
-    clerks = [AnswerClerk(make(Subject(node, rights)), uuids) for _ in faces]
+    clerks = [AnswerClerk(make(Subject(node, rights)), uuids) for _ in shard.views]
     truth = TruthClerk(node)
-    for number, frame in frames(node, [truth, *faces], (shard.seconds + _TAIL_S) * 1_000_000_000):
-        clerks[number - 1].take(frame)
+    # an oracle asks the node itself, which has to be there
+    kept = Recording(frames_in, shard.name) if frames_in is not None and make is not Oracle else None
+    for number, frame in _shown(shard, node, truth, kept):
+        clerks[number].take(frame)
     return {
         "name": shard.name,
         "shard": shard.written(),
         "views": [_view(shard, view, truth, clerk, rights) for view, clerk in zip(shard.views, clerks, strict=True)],
     }
+
+
+def _shown(shard: Shard, node: JudgedNode, truth: TruthClerk, kept: Recording | None) -> Iterator[Shown]:
+    """Frames by the number of their view; the truth is whole when they end."""
+    if kept is not None and kept.is_there:
+        yield from kept.play()
+        truth.bins = kept.truth()
+        return
+    faces = [SensorFace(node, _sensing(view, shard.seed)) for view in shard.views]
+    lived = frames(node, [truth, *faces], (shard.seconds + _TAIL_S) * 1_000_000_000)
+    shown = ((number - 1, frame) for number, frame in lived)
+    if kept is None:
+        yield from shown
+    else:
+        yield from kept.keep(shown)
+        kept.finish(truth.bins)
 
 
 def _view(shard: Shard, view: View, truth: TruthClerk, clerk: AnswerClerk, rights: tuple[Right, ...]) -> dict[str, Any]:

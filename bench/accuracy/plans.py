@@ -22,6 +22,7 @@ FULL_SEEDS: Final = tuple(range(9001, 9011))
 RUN_S: Final = 600
 GPUS: Final = 8
 FEW_GPUS: Final = 4
+PAIR: Final = 2
 DAY_S: Final = 86_400 // GPUS
 """For which a node lives a GPU-day."""
 
@@ -65,7 +66,7 @@ def ci() -> list[Shard]:
     """Minutes: some of every family, with GPM and without, and five healthy GPU-days."""
     views = (View(ALL, 500), View(NO_GPM, 500))
     shards = [
-        Shard(scenario=name, seed=seed, views=views, gpus=FEW_GPUS if JUDGED[name].family in _ALIKE else GPUS)
+        Shard(scenario=name, seed=seed, views=views, gpus=PAIR if JUDGED[name].family in _ALIKE else FEW_GPUS)
         for seed in CI_SEEDS
         for name in ci_scenarios()
     ]

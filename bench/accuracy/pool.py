@@ -11,19 +11,26 @@ from typing import Any
 
 from bench.accuracy.live import Task, perform
 from bench.accuracy.plans import Shard
-from bench.accuracy.store import answer_hash, read_json, simulator_hash
+from bench.accuracy.recording import forget_others
+from bench.accuracy.store import answer_hash, frames_hash, read_json, simulator_hash
 
 Said = Callable[[str], None]
 
 
 def results(
-    shards: Sequence[Shard], classifier: str, folder: Path, workers: int, say: Said
+    shards: Sequence[Shard], classifier: str, folder: Path, workers: int, say: Said, *, keeps_frames: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Of every shard, in the order in which they are there. Each is written before it is given."""
+    """Of every shard, in the order in which they are there. Each is written before it is given.
+
+    `keeps_frames`: also what each node showed, so that a changed product only has to see it again.
+    """
     runs = folder / "runs" / f"{classifier}-{answer_hash(classifier)}"
     verdicts = folder / "verdicts" / simulator_hash()
+    frames = folder / "frames" / frames_hash() if keeps_frames else None
+    if frames is not None:
+        forget_others(frames)
     tasks = [
-        Task(shard=shard, classifier=classifier, result=runs / f"{shard.name}.json", verdicts=verdicts)
+        Task(shard=shard, classifier=classifier, result=runs / f"{shard.name}.json", verdicts=verdicts, frames=frames)
         for shard in sorted(shards, key=lambda shard: -shard.cost)
     ]
     ahead = []

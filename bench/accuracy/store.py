@@ -22,6 +22,12 @@ def simulator_hash() -> str:
     return _hash([*files, BENCH / "verdicts.py"])
 
 
+def frames_hash() -> str:
+    """Of all that makes what a node shows."""
+    seen = [*(PACKAGE / "simulate").rglob("*.py"), *(PACKAGE / "model").rglob("*.py")]
+    return _hash([*seen, *(BENCH / name for name in ("recording.py", "timeline.py"))])
+
+
 def answer_hash(classifier: str) -> str:
     """Of all that an answer, and its score, depends on."""
     seen = [*(PACKAGE / "simulate").rglob("*.py"), *(PACKAGE / "model").rglob("*.py"), *BENCH.glob("*.py")]
