@@ -37,11 +37,12 @@ format: $(VENV)/.installed-dev
 fuzz: $(VENV)/.installed-test
 	cd tests && ../$(BIN)/python -m fuzz $(FUZZ)
 
+JUDGE ?= --judge
 accuracy: $(VENV)/.installed
-	$(BIN)/python -m bench.accuracy --plan ci --judge $(ACCURACY)
+	$(BIN)/python -m bench.accuracy --plan ci $(JUDGE) $(ACCURACY)
 
 accuracy-full: $(VENV)/.installed
-	$(BIN)/python -m bench.accuracy --plan full --judge $(ACCURACY)
+	$(BIN)/python -m bench.accuracy --plan full $(JUDGE) $(ACCURACY)
 
 ARCH ?= amd64
 deb rpm pyz: $(VENV)/.installed-dev

@@ -78,6 +78,12 @@ class Bar:
     name: str
     found: float
     most: float
+    of: str = ""  # the scenario that is furthest from it, where the bar is for each by itself
+
+    @property
+    def title(self) -> str:
+        """For people: also which scenario it is."""
+        return f"{self.name}, {self.of}" if self.of else self.name
 
     @property
     def is_met(self) -> bool:
@@ -162,7 +168,7 @@ def _of_view(whole: Row, asked: Bars) -> Iterator[Bar]:
 def _of_missing(rows: Sequence[Row], most: float) -> Iterator[Bar]:
     """Only the worst scenario: it must meet the bar, and then all do."""
     worst = max(rows, key=lambda row: row.wrong_ratio)
-    yield Bar(f"{said(worst)}: wrong cause of starved, {worst.scenario}", worst.wrong_ratio, most)
+    yield Bar(f"{said(worst)}: wrong cause of starved, each", worst.wrong_ratio, most, worst.scenario)
 
 
 def _of_healthy(rows: Sequence[Row], standard: Standard, factor: float) -> Iterator[Bar]:
@@ -170,5 +176,6 @@ def _of_healthy(rows: Sequence[Row], standard: Standard, factor: float) -> Itera
         return
     worst = max(rows, key=lambda row: row.false_ratio)
     name = said(worst)
-    yield Bar(f"{name}: false starvation, {worst.scenario}", worst.false_ratio, standard.false_starvation * factor)
+    most = standard.false_starvation * factor
+    yield Bar(f"{name}: false starvation, each", worst.false_ratio, most, worst.scenario)
     yield Bar(f"{name}: alerts on healthy nodes", float(sum(len(row.alarms) for row in rows)), float(standard.alerts))

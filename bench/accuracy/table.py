@@ -4,6 +4,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from bench.accuracy.held import Held
 from bench.accuracy.summary import Bar, Row, by_view, pooled, said
 
 _HEAD: Final = f"{'scenario':26}{'error 50%':>10}{'95%':>8}{'starved':>9}{'wrong':>8}{'false':>8}{'unknown':>9}"
@@ -14,10 +15,16 @@ def table(rows: Iterable[Row]) -> str:
     return "\n\n".join("\n".join(_part(of)) for of in by_view(rows).values())
 
 
-def judgement(bars: Sequence[Bar]) -> str:
-    """What was asked for and what was found."""
-    lines = [f"{'met' if bar.is_met else 'MISSED':8}{bar.name:76}{bar.found:9.4f}  (≤ {bar.most:.4g})" for bar in bars]
-    return "\n".join(lines)
+def judgement(bars: Sequence[Bar], held: Held | None = None) -> str:
+    """What was asked for and what was found; with `held`, also how far it may be off for now."""
+    return "\n".join(_judged(bar, held) for bar in bars)
+
+
+def _judged(bar: Bar, held: Held | None) -> str:
+    line = f"{'met' if bar.is_met else 'MISSED':8}{bar.title:76}{bar.found:9.4f}  (≤ {bar.most:.4g})"
+    if held is None or bar.is_met:
+        return line
+    return f"{line}  {'no worse than it was' if held.allows(bar) else 'WORSE than it was'}: ≤ {held.most(bar):.4g}"
 
 
 def numbers(rows: Iterable[Row], bars: Iterable[Bar]) -> Mapping[str, Any]:
@@ -41,7 +48,10 @@ def numbers(rows: Iterable[Row], bars: Iterable[Bar]) -> Mapping[str, Any]:
             }
             for row in rows
         ],
-        "bars": [{"name": bar.name, "found": bar.found, "most": bar.most, "is_met": bar.is_met} for bar in bars],
+        "bars": [
+            {"name": bar.name, "scenario": bar.of, "found": bar.found, "most": bar.most, "is_met": bar.is_met}
+            for bar in bars
+        ],
     }
 
 

@@ -120,8 +120,8 @@ def test_healthy_days_are_held_to_what_healthy_nodes_are_held_to_and_no_more(tmp
         scenario="tensor_parallel", seed=TUNING_SEED, views=(View("all", 1000),), seconds=60, gpus=2, is_day=True
     )
     found = bars(rows_of([run(day, "always_busy", tmp_path)]), Standard.load())
-    assert [bar.name.removeprefix("all inputs, 1000 ms, healthy days: ") for bar in found] == [
-        "false starvation, tensor_parallel",
+    assert [bar.title.removeprefix("all inputs, 1000 ms, healthy days: ") for bar in found] == [
+        "false starvation, each, tensor_parallel",
         "alerts on healthy nodes",
         "time that was lost or counted twice",
     ]
