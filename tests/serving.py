@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 import aiohttp
 
 from gpufeed.errors import ConfigError
+from gpufeed.explain.explain import explain
+from gpufeed.explain.shape import Explanation
 from gpufeed.history.rates import Rates
 from gpufeed.history.states import StateHistory
 from gpufeed.model.frame import FrameTime
@@ -46,6 +48,12 @@ class Node:
             raise ConfigError((self.reload_error,))
         self.reloads += 1
 
+    def explain(self, window_s: int, has_job_names: bool) -> Explanation:
+        return explain(
+            self.state, self.states.slots, window_s,
+            hostname=self.identity.hostname, is_simulated=False, has_job_names=has_job_names,
+        )  # fmt: skip
+
     def allow(self, **changes: object) -> None:
         self.options = replace(self.options, **changes)  # type: ignore[arg-type] # a test names real fields
 
@@ -60,6 +68,7 @@ class Node:
             alerts=lambda: self.alerts,
             is_ready=lambda: self.is_ready,
             reload=self.reload,
+            explain=self.explain,
             slots=self.states.slots,
             rates=self.rates.of,
         )

@@ -149,6 +149,14 @@ def _health_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="As JSON.")
 
 
+def _explain_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--url", metavar="URL", help="Ask the daemon at this address instead of this machine's own.")
+    parser.add_argument("--window", metavar="DURATION", default="5m", help="How far back, at most 30m; 5m.")
+    parser.add_argument("--gpu", metavar="GPU", help="One GPU alone, by number or UUID.")
+    parser.add_argument("--json", action="store_true", help="As JSON.")
+    _socket_flags(parser)
+
+
 def _rules_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config.file", dest="config_file", metavar="FILE", help="Configuration file.")
 
@@ -181,6 +189,7 @@ _COMMANDS: Final = {
     "once": _Command("once", "Collect once and print everything that this node can say.", _once_flags),
     "doctor": _Command("doctor", "Say what this node can and cannot measure, why, and what to do.", _doctor_flags),
     "capture": _Command("capture", "Write the raw files that readings come from, redacted.", _capture_flags),
+    "explain": _Command("explain", "Say where the GPUs' time went, and why.", _explain_flags),
     "check": _Command("check", "Health of this node as one line and an exit code, for schedulers.", _health_flags),
     "check-config": _Command("check_config", "Say what is wrong with a configuration file.", _check_flags),
     "rules": _Command("rules", "Print the alert rules for Prometheus.", _rules_flags),

@@ -135,3 +135,13 @@ async def test_the_description_is_served(node: Node, serve: Serve) -> None:
         assert await answer.json() == OPENAPI
     async with served.client.post(served.url + "/api/v1/status") as refused:
         assert refused.status == 405
+
+
+async def test_an_explanation_has_the_form_that_is_described(node: Node, serve: Serve) -> None:
+    served = await serve(node)
+    async with served.client.get(served.url + "/api/v1/explain?window_seconds=60") as answer:
+        body = await answer.json()
+    assert list(problems(body, {"$ref": "#/components/schemas/Explanation"})) == []
+    assert body["window_seconds"] == 60
+    async with served.client.get(served.url + "/api/v1/explain?window_seconds=0") as refused:
+        assert refused.status == 400

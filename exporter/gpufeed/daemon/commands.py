@@ -13,6 +13,7 @@ from gpufeed.config.schema import Config
 from gpufeed.control import Arguments, Command, ControlError
 from gpufeed.daemon.maintenance import DEFAULT_S, LONGEST_S, Maintenance
 from gpufeed.daemon.node import NodeKeeper
+from gpufeed.explain.explain import DEFAULT_WINDOW_S, MAX_WINDOW_S
 from gpufeed.health.conclusion import conclude
 from gpufeed.model.ids import GpuUuid
 from gpufeed.model.state import NodeState
@@ -45,6 +46,7 @@ class Commands:
             "status": Command(self.status),
             "inputs": Command(self.inputs),
             "check": Command(self.check),
+            "explain": Command(self.explain, ("window_s",)),
             "reload": Command(self.reload),
             "ack": Command(self.ack, ("gpu",)),
             "forget": Command(self.forget, ("gpu",)),
@@ -73,6 +75,12 @@ class Commands:
         counts = self.config().check
         told: Any = msgspec.to_builtins(conclude(self.node.state, counts.include, counts.exclude))
         return {**told, "maintenance": self.maintenance.is_on, "maintenance_until": self.maintenance.until_wall_s}
+
+    async def explain(self, arguments: Arguments) -> object:
+        """Where the GPUs' time went, and why."""
+        window_s = _for_s(arguments.get("window_s", float(DEFAULT_WINDOW_S)), MAX_WINDOW_S, "window_s")
+        told: Any = msgspec.to_builtins(self.endpoints.explain(max(1, round(window_s)), True))  # noqa: FBT003 root asks
+        return told
 
     async def reload(self, _: Arguments) -> object:
         """Read the configuration again."""
@@ -132,7 +140,7 @@ def _gpu(named: object, state: NodeState) -> GpuUuid:
     raise ControlError(f"no such GPU; there are {known or 'none'}")
 
 
-def _for_s(asked: object, longest_s: float) -> float:
+def _for_s(asked: object, longest_s: float, name: str = "for_s") -> float:
     if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 < asked <= longest_s:
-        raise ControlError(f"for_s: expected seconds, more than 0 and at most {longest_s:.0f}")
+        raise ControlError(f"{name}: expected seconds, more than 0 and at most {longest_s:.0f}")
     return float(asked)

@@ -30,6 +30,8 @@ from gpufeed.daemon.saving import Keeper, Saving
 from gpufeed.daemon.scrapes import Scrapes
 from gpufeed.daemon.start import Simulation, Start
 from gpufeed.errors import ConfigError
+from gpufeed.explain.explain import explain
+from gpufeed.explain.shape import Explanation
 from gpufeed.exposition.family import Family
 from gpufeed.exposition.project import families
 from gpufeed.history.rates import Rates
@@ -179,8 +181,19 @@ class Daemon:
             alerts=self._recent.firing,
             is_ready=lambda: self._is_ready,
             reload=self._reload,
+            explain=self._explain,
             slots=self._states.slots,
             rates=self._rates.of,
+        )
+
+    def _explain(self, window_s: int, has_job_names: bool) -> Explanation:  # noqa: FBT001 as Endpoints has it
+        return explain(
+            self._node.state,
+            self._states.slots,
+            window_s,
+            hostname=socket.gethostname(),
+            is_simulated=self._start.simulation is not None,
+            has_job_names=has_job_names,
         )
 
     def _options(self) -> Options:

@@ -116,9 +116,12 @@ def storage_score(_: GpuFeatures, by: Pipeline) -> Score:
 
 
 def _slow_reads(storage: Storage) -> Evidence | None:
-    """By how often longer than usual a read takes; told as the time it takes."""
-    slower = _term(f"{storage.target} read latency", storage.slowdown, "seconds", 1.5, 2.0)
-    return slower and replace(slower, value=storage.latency_s or 0.0, usual=storage.latency_usual_s)
+    """By how often longer than usual a read takes; told as the time it takes. No score before the usual is learned."""
+    if storage.latency_s is None:
+        return None
+    takes = Evidence(input=f"{storage.target} read latency", value=storage.latency_s, unit="seconds")
+    slower = _term(takes.input, storage.slowdown, takes.unit, 1.5, 2.0)
+    return replace(takes, score=slower.score, usual=storage.latency_usual_s) if slower is not None else takes
 
 
 def _not_for_memory(waiting: float | None, by: Pipeline) -> float | None:

@@ -62,6 +62,7 @@ def build(
         app.router.add_get(PREFIX + "{name}", _asset)
         app.router.add_get("/api/v1/status", api.status)
         app.router.add_get("/api/v1/history", api.history)
+        app.router.add_get("/api/v1/explain", api.explain)
         app.router.add_get("/api/v1/openapi.json", api.describe)
         app.router.add_get("/api/v1/events", live.answer, allow_head=False)
     return app

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 from gpufeed.errors import GpufeedError
+from gpufeed.explain.shape import Explanation
 from gpufeed.history.rates import Watched
 from gpufeed.history.states import Slot
 from gpufeed.model.ids import GpuKey
@@ -84,5 +85,6 @@ class Endpoints:
     alerts: Callable[[], tuple[Firing, ...]]
     is_ready: Callable[[], bool]
     reload: Callable[[], Awaitable[None]]  # raises ConfigError; the old configuration stays in force then
+    explain: Callable[[int, bool], Explanation]  # over so many seconds; whether jobs are named
     slots: Callable[[GpuKey], tuple[Slot, ...]] = _no_slots  # the recent past of a GPU, oldest first
     rates: Callable[[type[Watched], Hashable], Mapping[str, float]] = _no_rates  # what flows now, per second
