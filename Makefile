@@ -33,6 +33,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/gpufeed metrics --format markdown > exporter/METRICS.md
 	$(BIN)/gpufeed rules > rules/node.yml
+	$(BIN)/python -m gpufeed.alerting.inhibition > rules/alertmanager-inhibit.yml
 
 fuzz: $(VENV)/.installed-test
 	cd tests && ../$(BIN)/python -m fuzz $(FUZZ)

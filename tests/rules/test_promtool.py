@@ -39,7 +39,9 @@ def test_committed_rules_are_what_the_table_gives() -> None:
 
 
 @needs_promtool
-@pytest.mark.parametrize("path", sorted(RULES.glob("*.yml")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [RULES / name for name in ("node.yml", "recording.yml", "cluster.yml")], ids=lambda path: path.name
+)
 def test_promtool_accepts_the_rules(path: Path) -> None:
     assert promtool("check", "rules", "--lint-fatal", path) == ""
 
