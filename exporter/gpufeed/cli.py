@@ -102,11 +102,15 @@ def _config_flags(parser: argparse.ArgumentParser) -> None:
 
 def _demo_flags(parser: argparse.ArgumentParser) -> None:
     from gpufeed.simulate.layout import LAYOUTS  # noqa: PLC0415 likewise
+    from gpufeed.simulate.pipeline.scenarios import JUDGED  # noqa: PLC0415 likewise
     from gpufeed.simulate.scenarios import SCENARIOS  # noqa: PLC0415 only this command tells stories
 
     _config_flags(parser)
     stories = "; ".join(f"{name}: {story.description.rstrip('.')}" for name, story in SCENARIOS.items())
-    parser.add_argument("--scenario", default="healthy", help=f"The story the simulated node tells. {stories}")
+    judged = f"Others that accuracy is judged by: {', '.join(JUDGED)}."
+    parser.add_argument(
+        "--scenario", default="healthy", help=f"The story the simulated node tells. {stories}. {judged}"
+    )
     parser.add_argument("--gpus", type=int, default=8, help="GPUs of the simulated node, 1 to 16.")
     parser.add_argument("--model", default="h100", help="Their model.")
     parser.add_argument("--layout", default="slurm", help=f"How it is built and run: {', '.join(LAYOUTS)}.")

@@ -21,8 +21,11 @@ from gpufeed.daemon.main import serve
 from gpufeed.daemon.start import Simulation
 from gpufeed.errors import ConfigError
 from gpufeed.model.desired import ProbeConfig, SimulatedNode
+from gpufeed.simulate.activity import Scenario
 from gpufeed.simulate.hardware import MAX_GPUS, MODELS
 from gpufeed.simulate.layout import LAYOUTS
+from gpufeed.simulate.pipeline.scenario import JudgedScenario
+from gpufeed.simulate.pipeline.scenarios import JUDGED
 from gpufeed.simulate.scenarios import SCENARIOS
 from gpufeed.wire.spawn import Child, spawn_python
 
@@ -66,8 +69,9 @@ def _on_loopback(config: Config) -> Config:
 
 def _check(arguments: argparse.Namespace) -> None:
     problems = []
-    if arguments.scenario not in SCENARIOS:
-        problems.append(f"--scenario {arguments.scenario}: there are {', '.join(SCENARIOS)}")
+    stories: dict[str, Scenario | JudgedScenario] = {**SCENARIOS, **JUDGED}
+    if arguments.scenario not in stories:
+        problems.append(f"--scenario {arguments.scenario}: there are {', '.join(stories)}")
     if arguments.layout not in LAYOUTS:
         problems.append(f"--layout {arguments.layout}: there are {', '.join(LAYOUTS)}")
     if arguments.model not in MODELS:
@@ -75,7 +79,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if not 1 <= arguments.gpus <= MAX_GPUS:
         problems.append(f"--gpus {arguments.gpus}: expected 1 to {MAX_GPUS}")
     if not problems:
-        models = SCENARIOS[arguments.scenario].models
+        models = stories[arguments.scenario].models
         if models and arguments.model not in models:
             problems.append(f"--scenario {arguments.scenario}: is told of {', '.join(models)} only")
     if problems:

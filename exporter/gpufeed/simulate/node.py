@@ -11,8 +11,14 @@ from gpufeed.simulate.block import BlockWriter, Header
 from gpufeed.simulate.faults import Fault, encode
 from gpufeed.simulate.hardware import GpuModel
 from gpufeed.simulate.layout import DEFAULT, Layout
+from gpufeed.simulate.pipeline.scenario import JudgedScenario
+from gpufeed.simulate.pipeline.scenarios import JUDGED
+from gpufeed.simulate.pipeline.shown import ShownNode
+from gpufeed.simulate.scenarios import SCENARIOS
 from gpufeed.simulate.trees import Trees
 from gpufeed.simulate.truth import NodeTruth
+
+AnyScenario = Scenario | JudgedScenario
 
 
 class DiskNode:
@@ -69,11 +75,20 @@ class DiskNode:
         self._block.close()
 
 
-def make_truth(scenario: Scenario, model: GpuModel, gpus: int, driver_version: str | None = None) -> NodeTruth:
+def scenario_named(name: str) -> AnyScenario:
+    """A simple one, or one whose jobs are simulated stage by stage. Raises KeyError where there is none."""
+    return SCENARIOS[name] if name in SCENARIOS else JUDGED[name]
+
+
+def make_truth(scenario: AnyScenario, model: GpuModel, gpus: int, driver_version: str | None = None) -> NodeTruth:
     """The truth of a new node. Raises ValueError where the scenario is not told on this model."""
     if scenario.models and model.key not in scenario.models:
         raise ValueError(f"scenario {scenario.name} is for {', '.join(scenario.models)}, not {model.key}")
-    truth = NodeTruth(scenario, model, gpus)
+    truth: NodeTruth
+    if isinstance(scenario, JudgedScenario):
+        truth = ShownNode(scenario, model, gpus)
+    else:
+        truth = NodeTruth(scenario, model, gpus)
     if driver_version is not None:
         truth.driver_version = driver_version
     return truth

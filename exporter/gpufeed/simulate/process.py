@@ -16,7 +16,8 @@ from gpufeed.clock import Clock, SystemClock
 from gpufeed.simulate.faults import Fault, decode
 from gpufeed.simulate.hardware import MAX_GPUS, MODELS
 from gpufeed.simulate.layout import LAYOUTS
-from gpufeed.simulate.node import DiskNode, make_truth
+from gpufeed.simulate.node import DiskNode, make_truth, scenario_named
+from gpufeed.simulate.pipeline.scenarios import JUDGED
 from gpufeed.simulate.scenarios import SCENARIOS
 
 BLOCK_PERIOD_NS: Final = 40_000_000
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run until SIGTERM, the end of the lifeline, or of the parent. The block appears when everything is in place."""
     options = _parser().parse_args(arguments)
     ending = _Ending(options.lifeline)
-    truth = make_truth(SCENARIOS[options.scenario], MODELS[options.model], options.gpus, options.driver_version)
+    truth = make_truth(scenario_named(options.scenario), MODELS[options.model], options.gpus, options.driver_version)
     options.root.mkdir(parents=True, exist_ok=True)
     layout = LAYOUTS[options.layout]
     node = DiskNode(truth, options.root, options.truth, period_ns=BLOCK_PERIOD_NS, layout=layout)
@@ -108,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gpufeed.simulate.process", description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="directory of the trees")
     parser.add_argument("--truth", type=Path, required=True, help="file of the truth block")
-    parser.add_argument("--scenario", choices=sorted(SCENARIOS), default="healthy")
+    parser.add_argument("--scenario", choices=sorted({*SCENARIOS, *JUDGED}), default="healthy")
     parser.add_argument("--model", choices=sorted(MODELS), default="h100")
     parser.add_argument("--gpus", type=int, choices=range(1, MAX_GPUS + 1), default=8, metavar=f"1-{MAX_GPUS}")
     parser.add_argument("--layout", choices=sorted(LAYOUTS), default="slurm", help="how the node is built and run")

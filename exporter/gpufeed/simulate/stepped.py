@@ -8,15 +8,14 @@ from typing import Any, Self
 import msgspec
 
 from gpufeed.model.desired import ProbeConfig
-from gpufeed.simulate.activity import Cause, Scenario
+from gpufeed.simulate.activity import Cause
 from gpufeed.simulate.block import INTS
 from gpufeed.simulate.clock import SteppedClock
 from gpufeed.simulate.faults import Fault
 from gpufeed.simulate.hardware import MODELS
 from gpufeed.simulate.layout import Layout
-from gpufeed.simulate.node import DiskNode, make_truth, probe_config
+from gpufeed.simulate.node import AnyScenario, DiskNode, make_truth, probe_config, scenario_named
 from gpufeed.simulate.nvml.face import Face, install, uninstall
-from gpufeed.simulate.scenarios import SCENARIOS
 
 _BLOCK = "truth"
 
@@ -29,7 +28,7 @@ class SteppedNode:
 
     def __init__(
         self,
-        scenario: str | Scenario,
+        scenario: str | AnyScenario,
         model: str = "h100",
         gpus: int = 8,
         *,
@@ -37,7 +36,7 @@ class SteppedNode:
         clock: SteppedClock,
         driver_version: str | None = None,
     ) -> None:
-        told = SCENARIOS[scenario] if isinstance(scenario, str) else scenario
+        told = scenario_named(scenario) if isinstance(scenario, str) else scenario
         self.clock = clock
         self.keeps_trees = True  # false before it is entered: no trees, and a node that is there sooner
         self.faults: tuple[Fault, ...] = ()

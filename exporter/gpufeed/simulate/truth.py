@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import cycle
 from typing import Final
 
-from gpufeed.simulate.activity import Activity, Cause, Incident, Phase, Scenario
+from gpufeed.simulate.activity import LOADERS, Activity, Cause, Incident, Phase, Scenario
 from gpufeed.simulate.block import GAUGES, INTEGRALS, INTS, MAX_XIDS, Record
 from gpufeed.simulate.faults import Fault
 from gpufeed.simulate.hardware import Board, GpuModel, boards
@@ -57,6 +57,7 @@ class GpuTruth:
         self.is_lost = False
         self.is_port_down = False  # of the network card beside it
         self.port_downs = 0
+        self.loaders = LOADERS  # processes that load data for it
         self.counts: dict[str, int] = {}  # of INTS: what is so in place of what usually is
         self._phases = cycle(phases)
         self._phase = next(self._phases)

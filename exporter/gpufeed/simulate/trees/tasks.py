@@ -152,15 +152,15 @@ def _tasks(gpu: GpuTruth) -> Iterator[Task]:
         number=pid, process=pid, parent=_STEP_PID, name="python3", state="R" if spins else "S",
         cpu_s=gpu.host_total("trainer_cpu_s"),
     )  # fmt: skip
-    for at in range(LOADERS):
+    for at in range(gpu.loaders):
         blocked, running = at < host.loaders_blocked, at < host.loaders_blocked + host.loaders_running
         yield Task(
             number=pid + 1 + at, process=pid + 1 + at, parent=pid, name="pt_data_worker",
             state="D" if blocked else "R" if running else "S",
-            cpu_s=gpu.host_total("loader_cpu_s") / LOADERS,
+            cpu_s=gpu.host_total("loader_cpu_s") / gpu.loaders,
         )  # fmt: skip
     for at, name in enumerate(_HELPERS):
-        number = pid + 1 + LOADERS + at
+        number = pid + 1 + gpu.loaders + at
         yield Task(number=number, process=pid, parent=_STEP_PID, name=name, state="S", cpu_s=0.0)
 
 
@@ -174,7 +174,7 @@ def _stat_line(task: Task) -> str:
 def _io(main: Task, gpu: GpuTruth) -> str:
     """Loaders read the data set, and the trainer the local disk."""
     is_loader = main.parent == gpu.pid
-    read = int(gpu.host_total("nfs_read_bytes") / LOADERS if is_loader else gpu.host_total("disk_read_bytes"))
+    read = int(gpu.host_total("nfs_read_bytes") / gpu.loaders if is_loader else gpu.host_total("disk_read_bytes"))
     written = int(0 if is_loader else gpu.host_total("disk_write_bytes"))
     return (
         f"rchar: {read}\nwchar: {written}\nsyscr: {read // 131072}\nsyscw: {written // 131072}\n"
