@@ -35,6 +35,12 @@ format: $(VENV)/.installed-dev
 	$(BIN)/gpufeed rules > rules/node.yml
 	$(BIN)/python -m gpufeed.alerting.inhibition > rules/alertmanager-inhibit.yml
 
+faults: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m fault --fault-table tests $(TEST)
+
+soak: $(VENV)/.installed-test
+	GPUFEED_SOAK_S=$(SOAK_S) $(BIN)/python -m pytest -s tests/soak $(TEST)
+
 fuzz: $(VENV)/.installed-test
 	cd tests && ../$(BIN)/python -m fuzz $(FUZZ)
 
@@ -45,6 +51,7 @@ accuracy: $(VENV)/.installed
 accuracy-full: $(VENV)/.installed
 	$(BIN)/python -m bench.accuracy --plan full $(JUDGE) $(ACCURACY)
 
+SOAK_S ?= 360
 ARCH ?= amd64
 deb rpm pyz: $(VENV)/.installed-dev
 	$(BIN)/python packaging/packages.py $@ --arch $(ARCH)

@@ -20,11 +20,13 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew; then read the diff")
+    parser.addoption("--fault-table", action="store_true", help="end with a table: fault, held or not, recovery time")
     parser.addoption("--real-node", action="store_true", help="also run what needs a real GPU on this machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "real_node: needs a real GPU; runs only with --real-node")
+    config.addinivalue_line("markers", "fault: a row of the fault matrix; `make faults` prints them")
     config.addinivalue_line("markers", "slow: starts several processes; the quick loop is -m 'not slow'")
 
 
@@ -35,6 +37,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "real_node" in item.keywords:
             item.add_marker(skip)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The fault matrix, where it is asked for."""
+    if not config.getoption("--fault-table"):
+        return
+    terminalreporter.section("faults")
+    for outcome, word in (("failed", "NOT HELD"), ("passed", "held"), ("skipped", "not tried")):
+        for report in terminalreporter.getreports(outcome):
+            if report.when == "call" or outcome == "skipped":
+                took = dict(report.user_properties).get("recovery_s", "")
+                name = report.nodeid.rpartition("::")[2].removeprefix("test_").replace("_", " ")
+                terminalreporter.write_line(f"{word:<10} {took:>8}  {name}")
 
 
 def pytest_runtest_setup() -> None:

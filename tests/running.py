@@ -110,9 +110,18 @@ class Starter:
         self.running.append(process)
         return process
 
-    def gpufeed(self, command: str, *flags: str, port: int = 0, environment: dict[str, str] | None = None) -> Process:
-        """`gpufeed run` or `demo` on a loopback port; returns when it answers."""
+    def gpufeed(
+        self,
+        command: str,
+        *flags: str,
+        port: int = 0,
+        environment: dict[str, str] | None = None,
+        descriptors: int | None = None,
+    ) -> Process:
+        """`gpufeed run` or `demo` on a loopback port; returns when it answers. `descriptors`: the most it may have."""
+        limited = () if descriptors is None else ("prlimit", f"--nofile={descriptors}:{descriptors}")
         process = self.start(
+            *limited,
             sys.executable,
             "-m",
             "gpufeed",

@@ -2,6 +2,7 @@
 """The parts of the daemon, each by itself, with a fake clock where time matters."""
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,6 +40,18 @@ def config_of(text: str) -> Config:
 def test_nothing_can_be_handed_to_a_default_executor() -> None:
     with asyncio.Runner(loop_factory=new_event_loop) as runner, pytest.raises(RuntimeError, match="ServerLane"):
         runner.run(asyncio.to_thread(print))
+
+
+def test_that_descriptors_ran_out_is_a_line_a_minute_and_not_one_a_second(caplog: pytest.LogCaptureFixture) -> None:
+    loop = new_event_loop()
+    for number in (errno.EMFILE, errno.ENFILE, errno.EMFILE):
+        loop.call_exception_handler({"message": "socket.accept()", "exception": OSError(number, os.strerror(number))})
+    assert [record.getMessage() for record in caplog.records] == [
+        "no connection can be taken: Too many open files; is RLIMIT_NOFILE high enough?"
+    ]
+    loop.call_exception_handler({"message": "something else", "exception": ValueError("x")})
+    assert "something else" in caplog.text
+    loop.close()
 
 
 @dataclass

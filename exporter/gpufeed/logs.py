@@ -26,6 +26,10 @@ _LEVELS: Final = {
 _WORDS: Final = {logging.WARNING: "warn", logging.CRITICAL: "error"}
 
 
+_ESCAPED = "".encode("unicode_escape")
+"""Loads the codec now: it is a file, and there may be no descriptor left when the log has to say so."""
+
+
 def configure(level: str, form: str, stream: TextIO | None = None) -> None:
     """Send every record of `level` (debug, info, warn, error) and above to `stream` as `form` (logfmt, json)."""
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)

@@ -14,6 +14,8 @@ import pytest
 from rdma_port import write_port
 from running import Process, Starter, answers, free_port, poll
 
+pytestmark = pytest.mark.fault
+
 FUSE_SERVER = Path(__file__).with_name("fuse_server.py")
 
 

@@ -11,7 +11,7 @@ import pytest
 from gpufeed.units import NS_PER_S
 from probing import install_source, only_extra, supervised
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.fault]
 
 
 @pytest.fixture(autouse=True)

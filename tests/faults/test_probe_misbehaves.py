@@ -13,7 +13,7 @@ from gpufeed.wire.life import Patience
 from gpufeed.wire.supervisor import ProbeSupervisor
 from probing import Watch, copy_package, install_source, only_extra, supervised
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.fault]
 
 OTHER = """
 import os, signal, socket, sys, time

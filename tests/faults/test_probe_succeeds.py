@@ -19,7 +19,7 @@ from gpufeed.probe.lock import LaneLock, format_holder, parse_holder
 from probing import Watch, install_source, only_extra, supervised
 from running import poll
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.fault]
 LANE_FREE = LaneStatus(lane=LaneId("one"), collector="extra", busy_since_ns=None, late_after_ns=1, stuck_after_ns=1)
 FUSE_SERVER = Path(__file__).parents[1] / "e2e" / "fuse_server.py"
 

@@ -17,7 +17,7 @@ from gpufeed.probe.host import EXIT_NOT_BOUND
 from gpufeed.wire.start import unit_probe
 from probing import install_source, only_extra, supervised
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.fault]
 
 
 class Unit:

@@ -11,6 +11,8 @@ from gpufeed.web.endpoints import ScrapePage, ScrapeRequest
 from gpufeed.web.guard import MAX_CONNECTIONS, Guard
 from serving import Node, Serve, Served
 
+pytestmark = pytest.mark.fault
+
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 

@@ -7,6 +7,7 @@ descriptor. Only its public attributes are used.
 
 import asyncio
 import logging
+import resource
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -15,12 +16,23 @@ from aiohttp import web
 from gpufeed.web.tls_arrival import TlsArrivals
 
 MAX_CONNECTIONS: Final = 80  # 50 may watch the page; a flood of them still fits the backlog of a socket
+LEAST_CONNECTIONS: Final = 8
+KEPT_DESCRIPTORS: Final = 64
+"""For everything else that the server has open."""
 HEADER_RECEIPT_S: Final = 5.0
 KEEP_ALIVE_S: Final = 30.0
 ANSWER_S: Final = 30.0
 _SWEEP_S: Final = 0.5
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def max_connections() -> int:
+    """As many as this process has descriptors for: as many again may be accepted before they are refused."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(LEAST_CONNECTIONS, min(MAX_CONNECTIONS, (soft - KEPT_DESCRIPTORS) // 2))
 
 
 class _Refused(asyncio.Protocol):
@@ -37,6 +49,7 @@ class Guard:
     def __init__(self, header_receipt_s: float = HEADER_RECEIPT_S, keep_alive_s: float = KEEP_ALIVE_S) -> None:
         self._header_receipt_s = header_receipt_s
         self._keep_alive_s = keep_alive_s
+        self.max_connections = max_connections()
         self._deadlines: dict[asyncio.BaseProtocol, float] = {}  # loop time; answering ones have none
         self._answers: dict[asyncio.BaseProtocol, asyncio.Timeout] = {}  # under way, and when each is to be done
         self._arriving = 0  # made, but not among the server's connections before the loop's next turn
@@ -47,7 +60,7 @@ class Guard:
 
         def make() -> asyncio.Protocol:
             shaking = tls.count if tls is not None else 0
-            if len(server.connections) + self._arriving + shaking >= MAX_CONNECTIONS:
+            if len(server.connections) + self._arriving + shaking >= self.max_connections:
                 self.refused += 1
                 return _Refused()
             self._arriving += 1  # the loop accepts a whole backlog before it tells any protocol of its connection

@@ -70,7 +70,8 @@ class WebServer:
             raise RuntimeError("the runner made no server")
         loop = asyncio.get_running_loop()
         for one in sockets:
-            self._listeners.append(await loop.create_server(guard.protocol_of(server, self._tls), sock=one))
+            made = guard.protocol_of(server, self._tls)
+            self._listeners.append(await loop.create_server(made, sock=one, backlog=guard.max_connections))
         self._sweepers.append(asyncio.create_task(guard.sweep(server), name="web-sweep"))
 
     def close_listeners(self) -> None:
