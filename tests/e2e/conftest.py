@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The installed command as a process of its own, and a real Prometheus beside it."""
 
+import http.server
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,16 +32,17 @@ def starter(tmp_path: Path) -> Iterator[Starter]:
 
 
 @pytest.fixture
-def prometheus(starter: Starter, tmp_path: Path) -> Callable[[dict[str, str], str], Prometheus]:
+def prometheus(starter: Starter, tmp_path: Path) -> Callable[..., Prometheus]:
     """Start Prometheus over targets {job: host:port} with the text of a rule file; skip where it is not installed."""
     if shutil.which("prometheus") is None:
         pytest.skip("prometheus is not installed (Debian: apt-get install prometheus)")
 
-    def start(targets: dict[str, str], rules: str) -> Prometheus:
+    def start(targets: dict[str, str], rules: str, alertmanagers: Sequence[str] = ()) -> Prometheus:
         (tmp_path / "rules.yml").write_text(rules, encoding="utf-8")
         config = {
             "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
             "rule_files": ["rules.yml"],
+            "alerting": {"alertmanagers": [{"static_configs": [{"targets": list(alertmanagers)}]}]},
             "scrape_configs": [
                 {"job_name": job, "static_configs": [{"targets": [address]}]} for job, address in targets.items()
             ],
@@ -56,3 +60,26 @@ def prometheus(starter: Starter, tmp_path: Path) -> Callable[[dict[str, str], st
         return Prometheus(process)
 
     return start
+
+
+@pytest.fixture
+def told() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A webhook behind Alertmanager: its address, and every alert it was told of."""
+    heard: list[dict[str, Any]] = []
+
+    class Webhook(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            heard.extend(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["alerts"])
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 as it is declared
+            """Keep quiet."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Webhook)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", heard
+    server.shutdown()
+    server.server_close()
+    thread.join()

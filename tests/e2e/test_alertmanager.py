@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real Alertmanager: the daemon alone tells it, over restarts of either, and somebody is told once of each change."""
 
-import http.server
 import json
 import shutil
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,29 +21,6 @@ alerting:
   thresholds: {{GpuLost: {{threshold: -1, for: 0s}}}}
 """
 """Of this site every GPU counts as lost: a simulated one that is, would be back after a restart of its node."""
-
-
-@pytest.fixture
-def told() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A webhook behind Alertmanager: its address, and every alert it was told of."""
-    heard: list[dict[str, Any]] = []
-
-    class Webhook(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            heard.extend(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["alerts"])
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 as it is declared
-            """Keep quiet."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Webhook)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", heard
-    server.shutdown()
-    server.server_close()
-    thread.join()
 
 
 @pytest.fixture
