@@ -161,6 +161,22 @@ def _explain_flags(parser: argparse.ArgumentParser) -> None:
     _socket_flags(parser)
 
 
+def _record_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("out", metavar="OUT", help="File to write; older ones become OUT.1, OUT.2 …")
+    parser.add_argument("--for", dest="record_for", metavar="DURATION", default="5m", help="For how long; 5m.")
+    parser.add_argument("--max-size", type=int, default=64, metavar="MIB", help="Of one file; 64.")
+    parser.add_argument("--files", type=int, default=2, metavar="N", help="How many are kept; 2.")
+    parser.add_argument("--with-names", action="store_true", help="Keep names, serial numbers and addresses.")
+    _socket_flags(parser)
+
+
+def _replay_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="A recording.")
+    parser.add_argument("--format", choices=("explain", "json", "metrics"), default="explain", help="What to print.")
+    parser.add_argument("--at", metavar="DURATION", help="At this moment after its begin; default: its end.")
+    parser.add_argument("--window", metavar="DURATION", default="5m", help="How far back is explained; 5m.")
+
+
 def _rules_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config.file", dest="config_file", metavar="FILE", help="Configuration file.")
 
@@ -194,6 +210,8 @@ _COMMANDS: Final = {
     "doctor": _Command("doctor", "Say what this node can and cannot measure, why, and what to do.", _doctor_flags),
     "capture": _Command("capture", "Write the raw files that readings come from, redacted.", _capture_flags),
     "explain": _Command("explain", "Say where the GPUs' time went, and why.", _explain_flags),
+    "record": _Command("record", "Write what the daemon reads to a file that can be sent and replayed.", _record_flags),
+    "replay": _Command("replay", "Say of a recording what the daemon would have said.", _replay_flags),
     "check": _Command("check", "Health of this node as one line and an exit code, for schedulers.", _health_flags),
     "check-config": _Command("check_config", "Say what is wrong with a configuration file.", _check_flags),
     "rules": _Command("rules", "Print the alert rules for Prometheus.", _rules_flags),

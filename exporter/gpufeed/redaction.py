@@ -60,6 +60,11 @@ class Redaction:
         """The same of a path or a name."""
         return self.data(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
+    def name(self, kind: str, name: str) -> str:
+        """All of a name that has no form of its own."""
+        self.counts[kind] += 1
+        return f"{kind}-{self._digest(name.encode('utf-8', 'surrogateescape')).hex()[:6]}"
+
     def _shaped(self, kind: str) -> Callable[["re.Match[bytes]"], bytes]:
         """Digits by other digits; everything else, and what is all zeros, stays."""
 

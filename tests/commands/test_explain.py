@@ -42,3 +42,19 @@ def test_what_cannot_be_answered_is_said() -> None:
     code, said = gpufeed("explain", f"--url=http://127.0.0.1:{free_port()}")
     assert code == 3
     assert "is gpufeed running?" in said
+
+
+def test_a_running_demo_can_be_recorded_and_replayed(starter: Starter, tmp_path: Path) -> None:
+    file, case = tmp_path / "gpufeed.yml", tmp_path / "case"
+    file.write_text(f"paths: {{runtime: {tmp_path / 'run'}}}\n", encoding="utf-8")
+    starter.gpufeed("demo", "--scenario=storage_starved", "--gpus=2", f"--config.file={file}")
+    code, said = gpufeed("record", str(case), "--for=8s", f"--config.file={file}")
+    assert code == 0, said
+    assert f"{case}: " in said
+    assert "replaced: " in said
+    code, said = gpufeed("replay", str(case))
+    assert code == 0, said
+    assert "of a simulated node: nothing of it exists" in said
+    assert "All 2 GPUs" in said
+    assert gpufeed("record", str(tmp_path / "none" / "case"), "--for=1s", f"--config.file={file}")[0] == 1
+    assert gpufeed("record", str(case), "--for=1s", f"--socket={tmp_path / 'none.sock'}")[0] == 3

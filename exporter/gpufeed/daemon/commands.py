@@ -9,8 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from gpufeed.clock import Clock
+from gpufeed.config.fold import settings
 from gpufeed.config.schema import Config
 from gpufeed.control import Arguments, Command, ControlError
+from gpufeed.daemon.frames import Frames
 from gpufeed.daemon.maintenance import DEFAULT_S, LONGEST_S, Maintenance
 from gpufeed.daemon.node import NodeKeeper
 from gpufeed.explain.explain import DEFAULT_WINDOW_S, MAX_WINDOW_S
@@ -35,6 +37,7 @@ class Commands:
     supervisor: ProbeSupervisor
     endpoints: Endpoints
     maintenance: Maintenance
+    frames: Frames
     config: Callable[[], Config]
     keep: Callable[[], None]  # what was said outlives a crash
     clock: Clock
@@ -47,6 +50,7 @@ class Commands:
             "inputs": Command(self.inputs),
             "check": Command(self.check),
             "explain": Command(self.explain, ("window_s",)),
+            "frames": Command(self.recorded, ("after",)),
             "reload": Command(self.reload),
             "ack": Command(self.ack, ("gpu",)),
             "forget": Command(self.forget, ("gpu",)),
@@ -81,6 +85,17 @@ class Commands:
         window_s = _for_s(arguments.get("window_s", float(DEFAULT_WINDOW_S)), MAX_WINDOW_S, "window_s")
         told: Any = msgspec.to_builtins(self.endpoints.explain(max(1, round(window_s)), True))  # noqa: FBT003 root asks
         return told
+
+    async def recorded(self, arguments: Arguments) -> object:
+        """Frames as they come, for whoever records."""
+        after = arguments.get("after")
+        if after is not None and (isinstance(after, bool) or not isinstance(after, int) or after < 0):
+            raise ControlError("after: expected the number of a frame")
+        beside = {
+            "simulated": self.endpoints.identity.is_simulated,
+            "settings": msgspec.to_builtins(msgspec.msgpack.encode(settings(self.config()))),
+        }
+        return {**self.frames.since(after), **beside}
 
     async def reload(self, _: Arguments) -> object:
         """Read the configuration again."""

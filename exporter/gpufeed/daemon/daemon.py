@@ -22,6 +22,7 @@ from gpufeed.config.schema import Config
 from gpufeed.control import ControlError, ControlServer
 from gpufeed.daemon.commands import RELEASE_FOR_S, Commands
 from gpufeed.daemon.facts import Facts
+from gpufeed.daemon.frames import Frames
 from gpufeed.daemon.maintenance import Maintenance
 from gpufeed.daemon.node import NodeKeeper
 from gpufeed.daemon.recent import Recent
@@ -38,6 +39,7 @@ from gpufeed.history.rates import Rates
 from gpufeed.history.states import StateHistory
 from gpufeed.logs import fields
 from gpufeed.model.desired import ProbeConfig
+from gpufeed.model.frame import Frame
 from gpufeed.model.state import NodeState
 from gpufeed.units import nanoseconds
 from gpufeed.web.endpoints import Endpoints, Identity, Options
@@ -65,7 +67,7 @@ class Daemon:
         self._node = NodeKeeper(settings(config), clock)
         self._facts = Facts(clock=clock, build=build_id(), is_simulated=start.simulation is not None)
         self._recent = Recent(site.conditions(config.alerting), self._facts.now)
-        self._states, self._rates = StateHistory(), Rates()
+        self._states, self._rates, self._frames = StateHistory(), Rates(), Frames(clock)
         self._notifier, self._silence, self._maintenance = Notifier(clock), Silence(), Maintenance(clock)
         self._scrapes = Scrapes(config, self._families, clock, self._facts.note_scrape)
         self._saving = Saving(
@@ -146,7 +148,7 @@ class Daemon:
 
     def _listener(self) -> Listener:
         return Listener(
-            on_frame=self._node.on_frame,
+            on_frame=self._on_frame,
             on_blob=self._saving.on_blob,
             on_blob_saved=self._saving.on_saved,
             on_upgrade=lambda build: self._end(f"another version is installed: {build}"),
@@ -158,6 +160,7 @@ class Daemon:
             supervisor=self._supervisor,
             endpoints=self._endpoints,
             maintenance=self._maintenance,
+            frames=self._frames,
             config=lambda: self._reloading.config,
             keep=self._saving.save,
             clock=self._start.clock,
@@ -202,6 +205,10 @@ class Daemon:
 
     def _families(self) -> Iterator[Family]:
         return families(self._node.state, self._facts.now(with_process=True))
+
+    def _on_frame(self, frame: Frame) -> None:
+        self._frames.on_frame(frame)
+        self._node.on_frame(frame)
 
     def _on_state(self, state: NodeState) -> None:
         self._facts.probe_restarts = max(self._supervisor.starts - 1, 0)
