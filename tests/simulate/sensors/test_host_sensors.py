@@ -150,6 +150,14 @@ def test_narrow_counters_of_waiting_stop_at_their_end() -> None:
     assert last.transmit_wait_ticks == (1 << 32) - 1
 
 
+def test_narrow_counters_of_errors_stop_at_their_end_and_say_so() -> None:
+    narrow, wide = (look("roce_loss", only(narrow_ports=share), 300).list_of(IbErrors)[-1] for share in (1.0, 0.0))
+    assert narrow.errors["port_xmit_discards"] == 65_535
+    assert narrow.saturated == ("port_xmit_discards",)
+    assert wide.errors["port_xmit_discards"] == wide.hw_events["out_of_sequence"] > 65_535
+    assert wide.saturated == ()
+
+
 def test_a_port_that_came_up_slower_and_lost_packets_show() -> None:
     slow = look("fabric_half_rate", only(), 75, gpus=4)
     assert {port.rate_bytes_per_s for port in slow.list_of(IbPort) if port.port.device == "mlx5_2"} == {50e9, 25e9}

@@ -13,6 +13,8 @@ from gpufeed.simulate.sensors.scene import Scene
 
 WORD_BYTES: Final = 4
 NARROW_CEILING: Final = (1 << 32) - 1
+ERROR_CEILINGS: Final = {"link_downed": (1 << 8) - 1, "port_xmit_discards": (1 << 16) - 1}
+"""Of counters that stop there and stay, on a narrow port."""
 _MTU_BYTES: Final = 4096
 _ACTIVE, _DOWN = 4, 1
 _LINK_UP, _POLLING = 5, 2
@@ -49,6 +51,9 @@ class PortSensors:
         """The card, and its port as it is."""
         board, is_down = self._gpu.board, self._gpu.is_port_down
         lost = int(self._sums(age_ns)[3])
+        errors = {"link_downed": self._gpu.port_downs, "port_xmit_discards": lost}
+        if self._scene.kit.has_narrow_ports:
+            errors = {name: min(count, ERROR_CEILINGS[name]) for name, count in errors.items()}
         return (
             IbDevice(
                 device=board.nic, hca_type=board.model.nic_type, pci_bus_id=board.nic_pci_bus_id,
@@ -64,10 +69,14 @@ class PortSensors:
             ),
             IbErrors(
                 port=self._key,
-                errors={"link_downed": self._gpu.port_downs},
+                errors=errors,
                 hw_events={"out_of_sequence": lost, "packet_seq_err": lost, "local_ack_timeout_err": lost // 1000},
+                saturated=tuple(name for name, count in errors.items() if count == self._ceiling(name)),
             ),
         )  # fmt: skip
+
+    def _ceiling(self, name: str) -> int | None:
+        return ERROR_CEILINGS[name] if self._scene.kit.has_narrow_ports else None
 
     def _sums(self, age_ns: int) -> list[float]:
         sums = self._scene.sums(self._gpu)

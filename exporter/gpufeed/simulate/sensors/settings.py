@@ -31,7 +31,7 @@ class Noise:
     gpm_delay_s: float = 0.02  # at most, from a sample to the time it is given
     counter_delay_s: float = 0.02  # at most, from what a counter showed to the time it is given
     wait_ticks_per_s: tuple[float, ...] = (6.25e7, 2.5e8, 1e9)  # of port_xmit_wait, by generation; empty: 1e9
-    narrow_ports: float = 0.1  # of nodes: counters of waiting stop at 32 bits
+    narrow_ports: float = 0.1  # of nodes: counters stop, of waiting at 32 bits, of errors at 8 or 16
     missed_tasks: float = 0.05  # of threads, at each look
     jitter_s: float = 0.005  # standard deviation of when lanes wake
     stalls: float = 0.01  # of rounds in which NVML's lock is held by somebody else
