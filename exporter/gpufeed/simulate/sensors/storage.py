@@ -25,6 +25,7 @@ _NAMES: Final = (
     "read_rtt_s", "write_rtt_s", "open_rtt_s", "read_queue_s", "write_queue_s",
 )  # fmt: skip
 """Sums of one kind of storage, as `JudgedGpu.host` has them behind the kind."""
+_KEYS: Final = {kind: tuple(f"{kind}_{name}" for name in _NAMES) for kind in ("nfs", "disk", "object", "gds")}
 
 
 def mount_of(job: int) -> str:
@@ -123,8 +124,10 @@ class GdsSensors:
 
 def totals(scene: Scene, gpus: Sequence[JudgedGpu], kind: str) -> list[float]:
     """Of all these ranks at one kind of storage, in the order of _NAMES."""
+    if not any(kind == used for gpu in gpus for used, _ in gpu.site.meter.transfers):
+        return [0.0] * len(_NAMES)
     hosts = [scene.host(gpu) for gpu in gpus]
-    return [sum(host.get(f"{kind}_{name}", 0.0) for host in hosts) for name in _NAMES]
+    return [sum([host.get(key, 0.0) for host in hosts]) for key in _KEYS[kind]]
 
 
 def _of_job(scene: Scene, job: int) -> list[JudgedGpu]:
