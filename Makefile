@@ -14,7 +14,7 @@ help:
 	@echo "make containers     try the package under a real systemd on Debian 12 and 13: root, minutes"
 	@echo "make fuzz    bend what is read from a node, ten minutes long, and hold it to what is promised under trouble"
 	@echo "make accuracy       score where GPU time is said to have gone: minutes, all processors, goes on where it was"
-	@echo "make accuracy-full  the same with all seeds, inputs and periods: hours on two processors"
+	@echo "make accuracy-full  the same with all seeds, inputs and periods: about an hour and a half on eight processors"
 
 demo: $(VENV)/.installed
 	$(BIN)/gpufeed demo $(DEMO)
