@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the probe is told, what a reload may change, and what others may see of a configuration."""
 
+from pathlib import Path
+
 import pytest
 
 from gpufeed.config.changes import changed_keys, needing_restart
-from gpufeed.config.checks import without_effect
+from gpufeed.config.checks import remarks
 from gpufeed.config.fingerprint import config_hash, expand, redacted
 from gpufeed.config.load import parse
 from gpufeed.config.probe import enabled_collectors, probe_config
 from gpufeed.config.schema import Config
+from gpufeed.daemon.configuration import read
 from gpufeed.model.desired import ProbeConfig
 
 
@@ -60,7 +63,7 @@ def test_placeholders_are_filled_in_everywhere_and_names_are_asked_for_only_when
     config = config_of(
         "alerting: {labels: {instance: '{hostname}:1', where: '{fqdn}'}, runbook_base_url: 'http://{hostname}/'}"
     )
-    full = expand(config, lambda: "n1", lambda: "n1.example")
+    full = expand(config, {"hostname": lambda: "n1", "fqdn": lambda: "n1.example"})
     assert full.alerting.labels == {"instance": "n1:1", "where": "n1.example"}
     assert full.alerting.runbook_base_url == "http://n1/"
 
@@ -69,7 +72,7 @@ def test_a_full_name_is_not_asked_for_where_none_is_wanted() -> None:
     def never() -> str:
         pytest.fail("a resolver was asked")
 
-    assert expand(Config(), lambda: "n1", never).alerting.labels["instance"] == "n1:9937"
+    assert expand(Config(), {"hostname": lambda: "n1", "fqdn": never}).alerting.labels["instance"] == "n1:9937"
 
 
 WITH_LOGIN = "alerting: {alertmanagers: [{url: 'http://a', basic_auth: {username: u, password: %s}}]}"
@@ -83,11 +86,37 @@ def test_secrets_stand_in_no_output_and_in_no_hash() -> None:
 
 
 def test_keys_without_effect_in_this_version_are_named() -> None:
-    assert without_effect(Config()) == ()
-    assert without_effect(config_of("compat: {dcgm: '4.9'}\njobs: {reports_dir: /reports}")) == (
-        "jobs.reports_dir",
-        "compat.dcgm",
-    )
+    assert list(remarks(Config())) == []
+    assert list(remarks(config_of("compat: {dcgm: '4.9'}\njobs: {reports_dir: /reports}"))) == [
+        "jobs.reports_dir: is right, but has no effect in this version",
+        "compat.dcgm: is right, but has no effect in this version",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("web", "is_warned"),
+    [
+        ("enable_lifecycle: true", True),
+        ("enable_lifecycle: true, listen_addresses: ['127.0.0.1:1', '10.1.2.3:1']", True),
+        ("enable_lifecycle: true, listen_addresses: ['127.0.0.1:1', '[::1]:1', 'localhost:1']", False),
+        ("enable_lifecycle: true, config_file: /etc/gpufeed/web.yml", False),
+        ("enable_lifecycle: false", False),
+    ],
+)
+def test_a_reload_that_anybody_may_ask_for_is_warned_about(web: str, is_warned: bool) -> None:
+    said = list(remarks(config_of(f"web: {{{web}}}")))
+    assert [one.partition(":")[0] for one in said] == ["web.enable_lifecycle"] * is_warned
+
+
+def test_credentials_are_where_systemd_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "gpufeed.yml"
+    file.write_text("alerting: {alertmanagers: [{url: 'http://a:1', bearer_token_file: '{credentials}/token'}]}")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", "/run/credentials/x")
+    token = read(file).alerting.alertmanagers[0].bearer_token_file
+    assert token == "/run/credentials/x/token"  # noqa: S105  # a path
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY")
+    token = read(file).alerting.alertmanagers[0].bearer_token_file
+    assert token == "/run/credentials/gpufeed.service/token"  # noqa: S105  # a path
 
 
 def test_the_user_of_a_job_leaves_the_node_only_where_that_is_wanted() -> None:

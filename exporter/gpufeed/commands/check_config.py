@@ -4,7 +4,7 @@
 import argparse
 import sys
 
-from gpufeed.config.checks import without_effect
+from gpufeed.config.checks import remarks
 from gpufeed.config.fingerprint import config_hash
 from gpufeed.config.reference import reference
 from gpufeed.daemon.configuration import read
@@ -19,7 +19,7 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stderr.write("gpufeed check-config: which FILE? (--reference prints every key there is)\n")
         return 2
     config = read(arguments.file)
-    for key in without_effect(config):
-        print(f"{arguments.file}: {key}: is right, but has no effect in this version")
+    for remark in remarks(config):
+        print(f"{arguments.file}: {remark}")
     print(f"{arguments.file}: ok, hash {config_hash(config)}")
     return 0

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from gpufeed.config.alerting import Receiver
 from gpufeed.config.decode import suggest
 from gpufeed.config.keys import every_key, value_at
+from gpufeed.config.kinds import parse_address
 from gpufeed.config.schema import Config
 from gpufeed.model.ids import COLLECTORS, StorageKind
 
@@ -30,9 +31,19 @@ def contradictions(config: Config) -> Iterator[tuple[str, str]]:
         yield "web.ui_listen_addresses", "is empty: null serves the page beside /metrics, ui: false serves none"
 
 
-def without_effect(config: Config) -> tuple[str, ...]:
-    """Keys that are set, correct, and do nothing in this version: said at start, so that nobody relies on them."""
-    return tuple(key.dotted for key in every_key() if key.marks.get("not_yet") and value_at(config, key) != key.default)
+def remarks(config: Config) -> Iterator[str]:
+    """What is correct and yet not what somebody may think: said at start and by check-config."""
+    for key in every_key():
+        if key.marks.get("not_yet") and value_at(config, key) != key.default:
+            yield f"{key.dotted}: is right, but has no effect in this version"
+    open_to = [address for address in config.web.listen_addresses if not _is_loopback(address)]
+    if config.web.enable_lifecycle and config.web.config_file is None and open_to:
+        yield f"web.enable_lifecycle: whoever reaches {open_to[0]} may reload; ask for a password in web.config_file"
+
+
+def _is_loopback(address: str) -> bool:
+    host, _ = parse_address(address)
+    return host in {"localhost", "::1"} or host.startswith("127.")
 
 
 def _periods(config: Config) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 """A configuration as others may see it: placeholders filled in, secrets out, and a short hash to compare nodes by."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from msgspec import Struct, json, structs, to_builtins
@@ -15,14 +15,16 @@ _SECRET: Final = "<secret>"  # noqa: S105 what stands in its place
 _HASH_DIGITS: Final = 12
 
 
-def expand(config: Config, hostname: Callable[[], str], fqdn: Callable[[], str]) -> Config:
-    """The configuration with `{hostname}` and `{fqdn}` filled in wherever they stand; asked for only when they do."""
+def expand(config: Config, fillings: Mapping[str, Callable[[], str]]) -> Config:
+    """The configuration with `{hostname}`, `{fqdn}`, `{credentials}` filled in wherever they stand.
+
+    Each is asked for only when it does.
+    """
 
     def fill(text: str) -> str:
-        if "{hostname}" in text:
-            text = text.replace("{hostname}", hostname())
-        if "{fqdn}" in text:
-            text = text.replace("{fqdn}", fqdn())
+        for name, ask in fillings.items():
+            if f"{{{name}}}" in text:
+                text = text.replace(f"{{{name}}}", ask())
         return text
 
     expanded: Config = _mapped(config, fill)

@@ -19,7 +19,7 @@ _WIDTH: Final = 100
 _HEADER: Final = """\
 ## Configuration of gpufeed: every key with its default. Made from the schema; `gpufeed check-config --reference`
 ## prints it. Take the # off what you change. Durations: 200ms, 10s, 5m, 1h30m. Sizes and rates in base units.
-## {hostname} and {fqdn} are filled in everywhere.
+## {hostname}, {fqdn} and {credentials} (where systemd's LoadCredential= leaves secrets) are filled in everywhere.
 """
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A configuration that is right in itself and names only alerts and metrics that exist."""
 
+import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from gpufeed.alerting import site
 from gpufeed.catalogue import METRICS
@@ -16,13 +18,20 @@ from gpufeed.errors import ConfigError
 from gpufeed.health.conclusion import check_names, matches
 from gpufeed.web.access.read import read as read_web_config
 
+_FILLINGS: Final[Mapping[str, Callable[[], str]]] = {
+    "hostname": socket.gethostname,
+    "fqdn": socket.getfqdn,
+    # what systemd's LoadCredential= leaves for the unit; for check-config, where it would be
+    "credentials": lambda: os.environ.get("CREDENTIALS_DIRECTORY", "/run/credentials/gpufeed.service"),
+}
+
 
 def read(path: Path | str | None, flags: Sequence[Flag] = ()) -> Config:
     """The configuration in force under a file and flags. Raises ConfigError with every problem.
 
     May block: it reads the file and, where `{fqdn}` stands, asks the resolver.
     """
-    config = expand(load(path, flags, unknown_names), socket.gethostname, socket.getfqdn)
+    config = expand(load(path, flags, unknown_names), _FILLINGS)
     problems = _web_config(config)
     if problems:
         raise ConfigError(problems)

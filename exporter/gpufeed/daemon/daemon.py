@@ -15,7 +15,7 @@ from gpufeed.alerting import evaluator, site
 from gpufeed.alerting.notifier import Notifier
 from gpufeed.alerting.prometheus import fingerprint
 from gpufeed.alerting.silence import Silence
-from gpufeed.config.checks import without_effect
+from gpufeed.config.checks import remarks
 from gpufeed.config.fold import settings
 from gpufeed.config.probe import probe_config
 from gpufeed.config.schema import Config
@@ -125,8 +125,8 @@ class Daemon:
         _log.info("serving", extra=fields(address=addresses, version=gpufeed.__version__))
         if self._start.ui_sockets:
             _log.info("serving the page", extra=fields(address=", ".join(map(shown, self._start.ui_sockets))))
-        for key in without_effect(self._start.config):
-            _log.warning("a key has no effect in this version", extra=fields(key=key))
+        for remark in remarks(self._start.config):
+            _log.warning("%s", remark)
         self._is_ready = True
         self._start.systemd.ready(f"Serving on {addresses}")
 
