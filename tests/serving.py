@@ -10,6 +10,7 @@ import aiohttp
 from gpufeed.errors import ConfigError
 from gpufeed.explain.explain import explain
 from gpufeed.explain.shape import Explanation
+from gpufeed.history.events import Event
 from gpufeed.history.rates import Rates
 from gpufeed.history.states import StateHistory
 from gpufeed.model.frame import FrameTime
@@ -25,6 +26,7 @@ class Node:
     state: NodeState = field(default_factory=lambda: NodeState(time=FrameTime(0, 0, 0)))
     options: Options = field(default_factory=Options)
     alerts: tuple[Firing, ...] = ()
+    events: tuple[Event, ...] = ()
     identity: Identity = field(default_factory=lambda: Identity(version="1.2.3", hostname="node1"))
     body: bytes = b"a 1\n"
     is_ready: bool = True
@@ -66,6 +68,7 @@ class Node:
             scrape=self.scrape,
             state=lambda: self.state,
             alerts=lambda: self.alerts,
+            events=lambda: self.events,
             is_ready=lambda: self.is_ready,
             reload=self.reload,
             explain=self.explain,

@@ -93,6 +93,23 @@ def test_state_is_saved_once_a_minute() -> None:
     assert shelf.saved == {"node": b"x"}
 
 
+def test_what_a_crash_must_not_lose_is_saved_within_seconds_and_then_each_minute_again() -> None:
+    clock, shelf = SteppedClock(), Shelf()
+    saving = Saving({"node": Keeper(lambda: b"x", lambda _: None)}, clock)
+    saving.begin(shelf)
+    saving.on_blob("node", None)
+    saving.hasten()
+    clock.advance(4 * SECOND)
+    saving.on_state(state_at(clock.monotonic_ns()))
+    assert shelf.saved == {}
+    clock.advance(SECOND)
+    saving.on_state(state_at(clock.monotonic_ns()))
+    assert shelf.saved.pop("node") == b"x"
+    clock.advance(30 * SECOND)
+    saving.on_state(state_at(clock.monotonic_ns()))
+    assert shelf.saved == {}
+
+
 def test_an_outage_of_saving_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     clock = SteppedClock()
     saving = Saving({}, clock)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gpufeed.history.events import Event
 from gpufeed.model.evidence import Evidence
 from gpufeed.model.frame import FrameTime, InputStatus
 from gpufeed.model.gpu import GpuIdentity
@@ -25,6 +26,9 @@ TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "number": (int, float), "integer": (int,),
     "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
+
+
+HOT = Event(wall_ns=1_700_000_000 * S, kind="health", name="hw_thermal", of="GPU 3", to="degraded", text="too <hot>")
 
 
 def problems(value: Any, schema: dict[str, Any], at: str = "") -> Iterator[str]:
@@ -94,6 +98,7 @@ async def test_answers_are_of_their_schema(node: Node, serve: Serve, path: str, 
         node.state = state()
         node.states.append(node.state)
         node.alerts = (Firing(name="A", severity="page", state="firing", text="t"),)
+        node.events = (HOT,)
     served = await serve(node)
     async with served.client.get(served.url + path) as answer:
         body = await answer.json()
@@ -127,6 +132,23 @@ async def test_a_wrong_parameter_is_a_400_that_says_which(node: Node, serve: Ser
         body = await answer.json()
     assert list(problems(body, {"$ref": "#/components/schemas/Problem"})) == []
     assert "window" in body["error"]
+
+
+async def test_what_changed_is_told_by_page_and_api(node: Node, serve: Serve) -> None:
+    node.state = state()
+    node.events = (HOT,) * 30
+    served = await serve(node)
+    async with served.client.get(served.url + "/api/v1/history") as answer:
+        told = (await answer.json())["events"]
+    assert len(told) == 30
+    assert told[0] == {
+        "time_seconds": 1_700_000_000, "kind": "health", "name": "hw_thermal", "of": "GPU 3", "to": "degraded",
+        "severity": "", "text": "too <hot>",
+    }  # fmt: skip
+    async with served.client.get(served.url + "/") as answer:
+        page = await answer.text()
+    assert page.count("2023-11-14 22:13:20 UTC") == 20
+    assert "too &lt;hot&gt;" in page
 
 
 async def test_the_description_is_served(node: Node, serve: Serve) -> None:

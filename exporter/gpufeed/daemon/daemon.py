@@ -23,6 +23,7 @@ from gpufeed.control import ControlError, ControlServer
 from gpufeed.daemon.commands import RELEASE_FOR_S, Commands
 from gpufeed.daemon.facts import Facts
 from gpufeed.daemon.frames import Frames
+from gpufeed.daemon.happened import Happened
 from gpufeed.daemon.maintenance import Maintenance
 from gpufeed.daemon.node import NodeKeeper
 from gpufeed.daemon.recent import Recent
@@ -69,11 +70,13 @@ class Daemon:
         self._recent = Recent(site.conditions(config.alerting), self._facts.now)
         self._states, self._rates, self._frames = StateHistory(), Rates(), Frames(clock)
         self._notifier, self._silence, self._maintenance = Notifier(clock), Silence(), Maintenance(clock)
+        self._happened = Happened()
         self._scrapes = Scrapes(config, self._families, clock, self._facts.note_scrape)
         self._saving = Saving(
             {
                 "node": Keeper(self._node.save, self._node.restore),
                 "alerts": Keeper(lambda: self._recent.save(self._node.state), self._recent.restore),
+                "events": Keeper(self._happened.save, self._happened.restore),
                 "maintenance": Keeper(self._maintenance.save, self._maintenance.restore),
             },
             clock,
@@ -113,6 +116,7 @@ class Daemon:
         self._supervisor.start()
         if self._start.places.state is not None:
             self._recent.expect()
+            self._happened.expect()
             self._saving.begin(self._supervisor)
         await self._web.start(self._start.sockets, self._start.ui_sockets)
         try:
@@ -182,6 +186,7 @@ class Daemon:
             scrape=self._scrapes.answer,
             state=lambda: self._node.state,
             alerts=self._recent.firing,
+            events=self._happened.newest,
             is_ready=lambda: self._is_ready,
             reload=self._reload,
             explain=self._explain,
@@ -213,6 +218,8 @@ class Daemon:
     def _on_state(self, state: NodeState) -> None:
         self._facts.probe_restarts = max(self._supervisor.starts - 1, 0)
         changes = self._recent.on_state(state)
+        if self._happened.on_state(state, changes, self._recent.text):
+            self._saving.hasten()
         is_silent = self._facts.is_in_maintenance = self._maintenance.is_on
         told = self._silence.passed(self._recent.alerts, changes, state.time.wall_ns, is_silent=is_silent)
         self._notifier.tell(*told, state.time.monotonic_ns)

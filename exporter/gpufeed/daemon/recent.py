@@ -67,8 +67,7 @@ class Recent:
     def firing(self) -> tuple[Firing, ...]:
         """The alerts that are on, for people."""
         return tuple(
-            Firing(name=one.name, severity=one.severity, state=one.state, text=self._text(one))
-            for one in self.alerts.on
+            Firing(name=one.name, severity=one.severity, state=one.state, text=self.text(one)) for one in self.alerts.on
         )
 
     def save(self, state: NodeState) -> bytes:
@@ -121,10 +120,11 @@ class Recent:
 
     def _say(self, change: Transition) -> None:
         alert = change.alert
-        text = fields(alert=alert.name, severity=alert.severity, **dict(alert.labels), text=self._text(alert))
+        text = fields(alert=alert.name, severity=alert.severity, **dict(alert.labels), text=self.text(alert))
         _log.warning("alert %s", change.to, extra=text)
 
-    def _text(self, alert: evaluator.Alert) -> str:
+    def text(self, alert: evaluator.Alert) -> str:
+        """What an alert says, in a line."""
         condition = self._conditions.get(alert.name)
         if condition is None:
             return ""

@@ -12,6 +12,8 @@ from gpufeed.model.state import NodeState
 from gpufeed.units import NS_PER_S
 
 EVERY_NS: Final = 60 * NS_PER_S
+SOON_NS: Final = 5 * NS_PER_S
+"""After something that a crash must not lose; many of them at once are one save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Saving:
         self._clock = clock
         self._awaited = set(keepers)
         self._saved_ns = clock.monotonic_ns()
+        self._is_hastened = False
         self._transitions = Transitions(logging.getLogger(__name__), clock)
 
     def begin(self, store: Store) -> None:
@@ -56,13 +59,18 @@ class Saving:
             self._keepers[name].restore(data)
 
     def on_state(self, state: NodeState) -> None:
-        """Save, when a minute has passed since the last time."""
-        if state.time.monotonic_ns - self._saved_ns >= EVERY_NS:
+        """Save, when a minute has passed since the last time, or seconds where it was hastened."""
+        if state.time.monotonic_ns - self._saved_ns >= (SOON_NS if self._is_hastened else EVERY_NS):
             self.save()
+
+    def hasten(self) -> None:
+        """Something has happened that a crash must not lose."""
+        self._is_hastened = True
 
     def save(self) -> None:
         """Save everything now."""
         self._saved_ns = self._clock.monotonic_ns()
+        self._is_hastened = False
         for name, keeper in self._keepers.items():
             if self._store is not None and name not in self._awaited:  # else it would replace what is still to come
                 self._store.save(name, keeper.save())

@@ -12,7 +12,7 @@ from gpufeed.units import NS_PER_S
 from gpufeed.web.assets import packaged
 from gpufeed.web.endpoints import Endpoints
 from gpufeed.web.shape import History, NodeView, Problem
-from gpufeed.web.view import view
+from gpufeed.web.view import event, view
 from gpufeed.web.view_gpu import history
 
 MAX_WINDOW_S: Final = 1800
@@ -38,7 +38,9 @@ class Api:
         except ValueError as error:
             return _json(Problem(str(error)), status=400)
         state = self._endpoints.state()
-        return _json(history(state, self._endpoints, state.time.monotonic_ns - window_s * NS_PER_S))
+        past = history(state, self._endpoints, state.time.monotonic_ns - window_s * NS_PER_S)
+        changes = tuple(event(one) for one in self._endpoints.events())
+        return _json(msgspec.structs.replace(past, events=changes))
 
     async def explain(self, request: web.Request) -> web.StreamResponse:
         """Where the time of every GPU went during the last `window_seconds`, and why. 400 for a wrong one."""

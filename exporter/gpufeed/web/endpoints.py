@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gpufeed.errors import GpufeedError
 from gpufeed.explain.shape import Explanation
+from gpufeed.history.events import Event
 from gpufeed.history.rates import Watched
 from gpufeed.history.states import Slot
 from gpufeed.model.ids import GpuKey
@@ -64,6 +65,10 @@ class Firing:
     text: str = ""
 
 
+def _no_events() -> tuple[Event, ...]:
+    return ()
+
+
 def _no_slots(_: GpuKey) -> tuple[Slot, ...]:
     return ()
 
@@ -86,5 +91,6 @@ class Endpoints:
     is_ready: Callable[[], bool]
     reload: Callable[[], Awaitable[None]]  # raises ConfigError; the old configuration stays in force then
     explain: Callable[[int, bool], Explanation]  # over so many seconds; whether jobs are named
+    events: Callable[[], tuple[Event, ...]] = _no_events  # what has changed lately, the newest first
     slots: Callable[[GpuKey], tuple[Slot, ...]] = _no_slots  # the recent past of a GPU, oldest first
     rates: Callable[[type[Watched], Hashable], Mapping[str, float]] = _no_rates  # what flows now, per second

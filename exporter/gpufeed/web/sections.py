@@ -11,7 +11,7 @@ from gpufeed.web.markup import Markup, join, tag
 from gpufeed.web.shape import History, NodeView
 from gpufeed.web.timeline import bar, legend, span_s
 
-_LEVEL_MARKS: Final = {"ok": "✓", "degraded": "▲", "failed": "✕", "firing": "✕", "pending": "▲"}
+_LEVEL_MARKS: Final = {"ok": "✓", "degraded": "▲", "failed": "✕", "firing": "✕", "resolved": "✓", "pending": "▲"}
 
 Cell = str | Markup
 
@@ -28,6 +28,7 @@ def sections(node: NodeView, past: History) -> Mapping[str, Markup]:
         "storage": _storage(node),
         "fabric": _fabric(node),
         "host": _host(node),
+        "events": _events(node),
         "freshness": _freshness(node),
         "missing": _missing(node),
     }
@@ -63,6 +64,17 @@ def _attention(node: NodeView) -> Markup:
         table("Alerts", ("State", "Alert", "Severity", "What it says"), alerts) if alerts else "",
         table("Checks", ("Verdict", "Of", "Check", "Why", "Recommended"), checks) if checks else "",
     )
+
+
+def _events(node: NodeView) -> Markup:
+    rows = [
+        (words.moment(one.time_seconds), level(one.to), one.of, one.name.replace("_", " "), one.text)
+        for one in node.events
+    ]
+    title = tag("h2", "What changed")
+    if not rows:
+        return join(title, tag("p", "No alert and no check has changed since this history began.", class_="calm"))
+    return join(title, table("Newest changes", ("When", "To", "Of", "Alert or check", "What it said"), rows))
 
 
 def _gpus(node: NodeView, past: History) -> Markup:

@@ -158,6 +158,18 @@ class Headline(Struct, frozen=True):
     advice: str = ""
 
 
+class EventView(Struct, frozen=True):
+    """An alert that began or ended, or a check that became worse or better."""
+
+    time_seconds: float
+    kind: str  # alert or health
+    name: str
+    of: str
+    to: str  # firing, resolved; ok, degraded, failed
+    severity: str
+    text: str
+
+
 class NodeView(Struct, frozen=True):
     """Everything the page shows, of one moment."""
 
@@ -179,6 +191,7 @@ class NodeView(Struct, frozen=True):
     fabric: tuple[PortView, ...] = ()
     pressure: tuple[PressureView, ...] = ()
     collectors: tuple[CollectorView, ...] = ()
+    events: tuple[EventView, ...] = ()  # the newest changes, the newest first
 
 
 class GpuHistory(Struct, frozen=True):
@@ -195,6 +208,7 @@ class History(Struct, frozen=True):
     time_seconds: float
     slot_seconds: float
     gpus: tuple[GpuHistory, ...]
+    events: tuple[EventView, ...] = ()  # all that is remembered of what changed, the newest first
 
 
 class Problem(Struct, frozen=True):

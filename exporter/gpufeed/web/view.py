@@ -5,16 +5,27 @@ from collections.abc import Iterable
 from typing import Final
 
 from gpufeed.health.subject import named
+from gpufeed.history.events import Event
 from gpufeed.model.frame import LaneStatus
 from gpufeed.model.state import NodeState
 from gpufeed.units import NS_PER_S, seconds
 from gpufeed.web.endpoints import Endpoints, Firing
 from gpufeed.web.headline import headline
-from gpufeed.web.shape import AlertView, CollectorView, HealthView, InputView, LaneView, NodeView, StateSeconds
+from gpufeed.web.shape import (
+    AlertView,
+    CollectorView,
+    EventView,
+    HealthView,
+    InputView,
+    LaneView,
+    NodeView,
+    StateSeconds,
+)
 from gpufeed.web.view_gpu import gpus
 from gpufeed.web.view_layers import fabric, pressure, storage
 
 LEVELS: Final = ("ok", "degraded", "failed")
+SHOWN_EVENTS: Final = 20
 
 
 def view(endpoints: Endpoints) -> NodeView:
@@ -41,7 +52,13 @@ def view(endpoints: Endpoints) -> NodeView:
         fabric=fabric(state, endpoints.rates),
         pressure=pressure(state, endpoints.rates),
         collectors=_collectors(state),
+        events=tuple(event(one) for one in endpoints.events()[:SHOWN_EVENTS]),
     )
+
+
+def event(one: Event) -> EventView:
+    """A change, as it is sent."""
+    return EventView(one.wall_ns / NS_PER_S, one.kind, one.name, one.of, one.to, one.severity, one.text)
 
 
 def added(parts: Iterable[StateSeconds]) -> tuple[StateSeconds, ...]:

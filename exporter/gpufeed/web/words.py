@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers and names as people read them. What was not measured is a dash, never a zero."""
 
+from datetime import UTC, datetime
 from typing import Final
 
 MISSING: Final = "–"
@@ -55,6 +56,11 @@ def age(duration_s: float | None) -> str:
     if duration_s < 100:  # noqa: PLR2004 up to there seconds read well
         return f"{duration_s:.0f} s"
     return f"{duration_s / 60:.0f} min" if duration_s < 6000 else f"{duration_s / 3600:.0f} h"  # noqa: PLR2004 as above
+
+
+def moment(time_s: float) -> str:
+    """A time of day that does not change while it is looked at."""
+    return f"{datetime.fromtimestamp(time_s, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def number(value: float | None, unit: str) -> str:
