@@ -21,3 +21,11 @@ def test_the_same_seed_is_the_same_node_however_time_is_cut(name: str) -> None:
         assert one.integrals == pytest.approx(two.integrals)
         assert one.host == pytest.approx(two.host)
         assert sum(one.truth_ns.values()) == 20 * S
+
+
+@pytest.mark.parametrize("name", sorted(JUDGED))
+def test_ten_minutes_of_eight_gpus_are_no_more_events_than_a_second_has_room_for(name: str) -> None:
+    # an event costs four to six microseconds wherever this was measured; the bench has the seconds
+    node = JudgedNode(name, gpus=8, seed=1)
+    node.advance(60 * S)
+    assert node.events <= 25_000
