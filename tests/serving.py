@@ -15,7 +15,16 @@ from gpufeed.history.rates import Rates
 from gpufeed.history.states import StateHistory
 from gpufeed.model.frame import FrameTime
 from gpufeed.model.state import NodeState
-from gpufeed.web.endpoints import Endpoints, Firing, Identity, Options, RequestError, ScrapePage, ScrapeRequest
+from gpufeed.web.endpoints import (
+    Delivered,
+    Endpoints,
+    Firing,
+    Identity,
+    Options,
+    RequestError,
+    ScrapePage,
+    ScrapeRequest,
+)
 from gpufeed.web.server import WebServer
 
 
@@ -27,6 +36,7 @@ class Node:
     options: Options = field(default_factory=Options)
     alerts: tuple[Firing, ...] = ()
     events: tuple[Event, ...] = ()
+    receivers: tuple[Delivered, ...] = ()
     identity: Identity = field(default_factory=lambda: Identity(version="1.2.3", hostname="node1"))
     body: bytes = b"a 1\n"
     is_ready: bool = True
@@ -69,6 +79,7 @@ class Node:
             state=lambda: self.state,
             alerts=lambda: self.alerts,
             events=lambda: self.events,
+            receivers=lambda: self.receivers,
             is_ready=lambda: self.is_ready,
             reload=self.reload,
             explain=self.explain,

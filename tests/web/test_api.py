@@ -15,7 +15,7 @@ from gpufeed.model.gpu import GpuIdentity
 from gpufeed.model.ids import GpuKey, GpuUuid, LaneId
 from gpufeed.model.state import Attribution, GpuRecord, NodeState, StateCause
 from gpufeed.web.api import description
-from gpufeed.web.endpoints import Firing
+from gpufeed.web.endpoints import Delivered, Firing
 from serving import Node, Serve
 
 UUID = GpuUuid("GPU-1")
@@ -137,6 +137,11 @@ async def test_a_wrong_parameter_is_a_400_that_says_which(node: Node, serve: Ser
 async def test_what_changed_is_told_by_page_and_api(node: Node, serve: Serve) -> None:
     node.state = state()
     node.events = (HOT,) * 30
+    node.receivers = (
+        Delivered(receiver="am1:9093", waiting=0, dropped=0),
+        Delivered(receiver="am2:9093", waiting=3, dropped=0),
+        Delivered(receiver="am3:9093", waiting=0, dropped=2),
+    )
     served = await serve(node)
     async with served.client.get(served.url + "/api/v1/history") as answer:
         told = (await answer.json())["events"]
@@ -149,6 +154,10 @@ async def test_what_changed_is_told_by_page_and_api(node: Node, serve: Serve) ->
         page = await answer.text()
     assert page.count("2023-11-14 22:13:20 UTC") == 20
     assert "too &lt;hot&gt;" in page
+    async with served.client.get(served.url + "/api/v1/status") as answer:
+        fare = {one["receiver"]: one["level"] for one in (await answer.json())["receivers"]}
+    assert fare == {"am1:9093": "ok", "am2:9093": "degraded", "am3:9093": "failed"}
+    assert all(receiver in page for receiver in fare)
 
 
 async def test_the_description_is_served(node: Node, serve: Serve) -> None:

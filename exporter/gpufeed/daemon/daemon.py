@@ -43,7 +43,7 @@ from gpufeed.model.desired import ProbeConfig
 from gpufeed.model.frame import Frame
 from gpufeed.model.state import NodeState
 from gpufeed.units import nanoseconds
-from gpufeed.web.endpoints import Endpoints, Identity, Options
+from gpufeed.web.endpoints import Delivered, Endpoints, Identity, Options
 from gpufeed.web.server import WebServer
 from gpufeed.web.sockets import shown
 from gpufeed.wire.build_id import build_id
@@ -187,11 +187,17 @@ class Daemon:
             state=lambda: self._node.state,
             alerts=self._recent.firing,
             events=self._happened.newest,
+            receivers=self._receivers,
             is_ready=lambda: self._is_ready,
             reload=self._reload,
             explain=self._explain,
             slots=self._states.slots,
             rates=self._rates.of,
+        )
+
+    def _receivers(self) -> tuple[Delivered, ...]:
+        return tuple(
+            Delivered(receiver=one.receiver, waiting=one.waiting, dropped=one.dropped) for one in self._facts.receivers
         )
 
     def _explain(self, window_s: int, has_job_names: bool) -> Explanation:  # noqa: FBT001 as Endpoints has it

@@ -69,6 +69,19 @@ def _no_events() -> tuple[Event, ...]:
     return ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """How a receiver of this node's own alerts fares."""
+
+    receiver: str
+    waiting: int
+    dropped: int
+
+
+def _no_receivers() -> tuple[Delivered, ...]:
+    return ()
+
+
 def _no_slots(_: GpuKey) -> tuple[Slot, ...]:
     return ()
 
@@ -92,5 +105,6 @@ class Endpoints:
     reload: Callable[[], Awaitable[None]]  # raises ConfigError; the old configuration stays in force then
     explain: Callable[[int, bool], Explanation]  # over so many seconds; whether jobs are named
     events: Callable[[], tuple[Event, ...]] = _no_events  # what has changed lately, the newest first
+    receivers: Callable[[], tuple[Delivered, ...]] = _no_receivers
     slots: Callable[[GpuKey], tuple[Slot, ...]] = _no_slots  # the recent past of a GPU, oldest first
     rates: Callable[[type[Watched], Hashable], Mapping[str, float]] = _no_rates  # what flows now, per second

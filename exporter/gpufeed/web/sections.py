@@ -71,10 +71,16 @@ def _events(node: NodeView) -> Markup:
         (words.moment(one.time_seconds), level(one.to), one.of, one.name.replace("_", " "), one.text)
         for one in node.events
     ]
+    receivers = [
+        (level(one.level), tag("b", one.receiver), str(one.waiting), str(one.dropped)) for one in node.receivers
+    ]
+    columns = ("Delivery", "Receiver", "Alerts that wait", "Alerts given up")
+    sent = table("Receivers of this node's own alerts", columns, receivers, numbers_from=2) if receivers else ""
     title = tag("h2", "What changed")
     if not rows:
-        return join(title, tag("p", "No alert and no check has changed since this history began.", class_="calm"))
-    return join(title, table("Newest changes", ("When", "To", "Of", "Alert or check", "What it said"), rows))
+        calm = tag("p", "No alert and no check has changed since this history began.", class_="calm")
+        return join(title, calm, sent)
+    return join(title, sent, table("Newest changes", ("When", "To", "Of", "Alert or check", "What it said"), rows))
 
 
 def _gpus(node: NodeView, past: History) -> Markup:

@@ -170,6 +170,15 @@ class EventView(Struct, frozen=True):
     text: str
 
 
+class ReceiverView(Struct, frozen=True):
+    """Where this node sends its own alerts, and what has not arrived there."""
+
+    receiver: str
+    level: str  # ok, degraded: alerts wait; failed: alerts were given up
+    waiting: int
+    dropped: int
+
+
 class NodeView(Struct, frozen=True):
     """Everything the page shows, of one moment."""
 
@@ -192,6 +201,7 @@ class NodeView(Struct, frozen=True):
     pressure: tuple[PressureView, ...] = ()
     collectors: tuple[CollectorView, ...] = ()
     events: tuple[EventView, ...] = ()  # the newest changes, the newest first
+    receivers: tuple[ReceiverView, ...] = ()
 
 
 class GpuHistory(Struct, frozen=True):

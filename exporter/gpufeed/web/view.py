@@ -9,7 +9,7 @@ from gpufeed.history.events import Event
 from gpufeed.model.frame import LaneStatus
 from gpufeed.model.state import NodeState
 from gpufeed.units import NS_PER_S, seconds
-from gpufeed.web.endpoints import Endpoints, Firing
+from gpufeed.web.endpoints import Delivered, Endpoints, Firing
 from gpufeed.web.headline import headline
 from gpufeed.web.shape import (
     AlertView,
@@ -19,6 +19,7 @@ from gpufeed.web.shape import (
     InputView,
     LaneView,
     NodeView,
+    ReceiverView,
     StateSeconds,
 )
 from gpufeed.web.view_gpu import gpus
@@ -53,6 +54,7 @@ def view(endpoints: Endpoints) -> NodeView:
         pressure=pressure(state, endpoints.rates),
         collectors=_collectors(state),
         events=tuple(event(one) for one in endpoints.events()[:SHOWN_EVENTS]),
+        receivers=tuple(_receiver(one) for one in endpoints.receivers()),
     )
 
 
@@ -105,6 +107,11 @@ def _collectors(state: NodeState) -> tuple[CollectorView, ...]:
         )
         for name, one in sorted(state.collectors.items())
     )
+
+
+def _receiver(one: Delivered) -> ReceiverView:
+    level = "failed" if one.dropped else "degraded" if one.waiting else "ok"
+    return ReceiverView(one.receiver, level, one.waiting, one.dropped)
 
 
 def _alert(one: Firing) -> AlertView:
