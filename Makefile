@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format accuracy accuracy-full deb rpm pyz containers clean
+.PHONY: help demo test lint format healthy accuracy accuracy-full deb rpm pyz containers clean
 
 help:
 	@echo "make demo    a simulated node with 8 GPUs, metrics and page on http://127.0.0.1:9937"
@@ -13,6 +13,7 @@ help:
 	@echo "make deb rpm pyz    packages for Python 3.11 to 3.14 into dist/ (ARCH=\"amd64 arm64\")"
 	@echo "make containers     try the package under a real systemd on Debian 12 and 13: root, minutes"
 	@echo "make fuzz    bend what is read from a node, ten minutes long, and hold it to what is promised under trouble"
+	@echo "make healthy    watch well simulated nodes for seven of their days: no alert may fire (MINUTES=…): hours"
 	@echo "make accuracy       score where GPU time is said to have gone: minutes, all processors, goes on where it was"
 	@echo "make accuracy-full  the same with all seeds, inputs and periods: about an hour and a half on eight processors"
 
@@ -45,6 +46,9 @@ fuzz: $(VENV)/.installed-test
 	cd tests && ../$(BIN)/python -m fuzz $(FUZZ)
 
 JUDGE ?= --judge
+healthy: $(VENV)/.installed-test
+	GPUFEED_HEALTHY_MINUTES=$(or $(MINUTES),10080) $(BIN)/python -m pytest -n 2 tests/alerting/test_simulated_nodes.py -k silent
+
 accuracy: $(VENV)/.installed
 	$(BIN)/python -m bench.accuracy --plan ci $(JUDGE) $(ACCURACY)
 
