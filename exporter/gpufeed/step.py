@@ -26,6 +26,7 @@ from gpufeed.signals import (
     lanes,
     meters,
     ownership,
+    reports,
     samples,
     xids,
 )
@@ -40,6 +41,7 @@ from gpufeed.signals.integrals import Integrals
 from gpufeed.signals.inventory import Around, Inventory
 from gpufeed.signals.meters import Timelines
 from gpufeed.signals.ownership import Owned
+from gpufeed.signals.reports import Reports
 from gpufeed.signals.saved import Saved, decoded, encoded, is_same_boot
 from gpufeed.signals.settings import Capacity, Settings
 from gpufeed.signals.view import View
@@ -65,6 +67,7 @@ class Memory:
     owned: Owned = field(default_factory=Owned)
     attributions: Attributions = field(default_factory=Attributions)
     balance: Balance = field(default_factory=Balance)
+    reports: Reports = field(default_factory=Reports)
     latches: Latches = field(default_factory=Latches)
     saved: Saved | None = None  # found, but not known yet whether it is of this boot
 
@@ -209,6 +212,9 @@ def _judged(node: Node) -> Node:
     )
     attributions = attribution.fold(memory.attributions, view, signs)
     balanced = balance.fold(memory.balance, view, state.gpu_totals, attributions.results, state.time.monotonic_ns)
+    peaks = intensity.peak_flops(state.gpus)
+    owners = {key.uuid: job for key, job in state.ownership.jobs.items() if not key.is_instance}
+    told = reports.fold(memory.reports, state.samples, owners, peaks)
     return Node(
         state=replace(
             state,
@@ -219,9 +225,10 @@ def _judged(node: Node) -> Node:
             stragglers=balanced.stragglers.results,
             storage_capacity=capacities(view),
             tensor_intensity=intensity.tensor_intensity(state.gpus, state.samples),
-            peak_flops=intensity.peak_flops(state.gpus),
+            peak_flops=peaks,
+            progress=told.results,
         ),
-        memory=replace(memory, latches=latches, attributions=attributions, balance=balanced),
+        memory=replace(memory, latches=latches, attributions=attributions, balance=balanced, reports=told),
     )
 
 

@@ -102,6 +102,9 @@ PROMISED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "job_read_call_bytes_total": ("counter", JOB, "d"),
     "job_block_read_bytes_total": ("counter", JOB, "d"),
     "job_context_switches_total": ("counter", (*JOB, "kind"), "d"),
+    "job_model_flops_total": ("counter", JOB, "d"),
+    "job_model_flops_utilization_ratio": ("gauge", JOB, "d"),
+    "job_data_wait_seconds_total": ("counter", JOB, "d"),
     "job_threads": ("gauge", (*JOB, "state"), "d"),
     "job_busiest_thread_ratio": ("gauge", JOB, "d"),
     "nvlink_receive_bytes_total": ("counter", G, "m"),
@@ -218,7 +221,7 @@ PROMISED: dict[str, tuple[str, tuple[str, ...], str]] = {
 BEYOND_THE_PROMISE = {
     "lane_busy_seconds_total", "probe_cpu_seconds_total", "probe_resident_memory_bytes", "probe_nvml_calls_total",
     "probe_field_values_total", "probe_file_reads_total", "gpu_temperature_limit_margin_celsius", "gpu_c2c_links",
-    "gpu_c2c_links_up", "gpu_c2c_speed_bytes_per_second", "gpu_c2c_errors_total",
+    "gpu_c2c_links_up", "gpu_c2c_speed_bytes_per_second", "gpu_c2c_errors_total", "job_reports_refused_total",
 }  # fmt: skip
 
 STANDARD_OF_A_PROCESS = {

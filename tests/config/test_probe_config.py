@@ -88,7 +88,6 @@ def test_secrets_stand_in_no_output_and_in_no_hash() -> None:
 def test_keys_without_effect_in_this_version_are_named() -> None:
     assert list(remarks(Config())) == []
     assert list(remarks(config_of("compat: {dcgm: '4.9'}\njobs: {reports_dir: /reports}"))) == [
-        "jobs.reports_dir: is right, but has no effect in this version",
         "compat.dcgm: is right, but has no effect in this version",
     ]
 

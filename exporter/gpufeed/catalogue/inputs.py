@@ -45,6 +45,7 @@ INPUTS: Final[Mapping[str, InputDef]] = MappingProxyType(
         "allocations": InputDef("Jobs", "Slurm, kubelet", "a GPU given to a job that does not use it looks free"),
         "job_owners": InputDef("Jobs", "/proc/PID/cgroup", "no GPU belongs to any job"),
         "job_files": InputDef("Jobs", "/proc/PID/fd, other users'", "which storage a job reads is not known"),
+        "job_reports": InputDef("Jobs", "jobs.reports_dir, report_socket", "what jobs say of themselves is not seen"),
         "job_pressure": InputDef("Jobs", "cgroup pressure", "waits are told from the whole node's pressure"),
         "job_reads": InputDef("Jobs", "/proc/PID/io, other users'", "what each job reads is not counted"),
         "pod_names": InputDef("Jobs", "kubelet, /var/log/pods", "pods have UIDs in place of names"),

@@ -138,3 +138,38 @@ JOB_BUSIEST_THREAD_RATIO = _job(
     help="Share of one processor that the job's busiest thread used: near 1, that thread is what the job waits for.",
     source="/proc/PID/task/*/stat",
 )
+
+JOB_MODEL_FLOPS_TOTAL = _job(
+    name="gpufeed_job_model_flops_total",
+    type="counter",
+    unit="count",
+    help="Floating-point operations of the job's model, as its processes on this node report them.",
+    source="reports of the job",
+)
+
+JOB_MODEL_FLOPS_UTILIZATION_RATIO = _job(
+    name="gpufeed_job_model_flops_utilization_ratio",
+    type="gauge",
+    unit="ratio",
+    help="Reported model FLOPs (MFU) over the peak of the job's GPUs on this node, of the last half minute or more.",
+    source="reports of the job, published peaks",
+)
+
+JOB_DATA_WAIT_SECONDS_TOTAL = _job(
+    name="gpufeed_job_data_wait_seconds_total",
+    type="counter",
+    unit="seconds",
+    help="Time that the job's processes on this node report to have waited for data, added up over them.",
+    source="reports of the job",
+)
+
+JOB_REPORTS_REFUSED_TOTAL = MetricDef(
+    name="gpufeed_job_reports_refused_total",
+    type="counter",
+    unit="count",
+    help="Reports that were not believed, by reason. Counted anew with every probe.",
+    labels=("reason",),
+    source="jobs.reports_dir, jobs.report_socket",
+    profile="default",
+    collector="jobs",
+)

@@ -121,6 +121,7 @@ def _overlaid(told: ProbeConfig, root: Path) -> ProbeConfig:
         sysfs=str(root / "sys"),
         rootfs=str(root),
         simulated=SimulatedNode(truth_path=str(_truth_path(root))),
+        reports_dir=str(root / "reports"),
     )
 
 

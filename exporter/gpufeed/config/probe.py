@@ -30,6 +30,8 @@ def probe_config(
         extra_sources=config.sources.extra,
         job_users=config.jobs.user_label,
         capture_dir=capture_dir,
+        reports_dir=config.jobs.reports_dir,
+        report_socket=config.jobs.report_socket,
     )
 
 

@@ -101,8 +101,8 @@ class Jobs(Struct, frozen=True, kw_only=True):
 
     enabled: Annotated[bool, key("Find out which job owns a GPU.")] = True
     user_label: Annotated[bool, key("Export the user's name with the job.")] = False
-    reports_dir: Annotated[AbsolutePath | None, key("Text files that jobs report in.", not_yet=True)] = None
-    report_socket: Annotated[AbsolutePath | None, key("Socket that jobs report to.", not_yet=True)] = None
+    reports_dir: Annotated[AbsolutePath | None, key("Directory that jobs put reports of themselves in.")] = None
+    report_socket: Annotated[AbsolutePath | None, key("Datagram socket that jobs report to.")] = None
 
 
 class Control(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from gpufeed.catalogue import jobs
 from gpufeed.exposition import rows
 from gpufeed.exposition.family import Family, Labels
 from gpufeed.exposition.rows import family
-from gpufeed.model.jobs import JobUsage
+from gpufeed.model.jobs import JobUsage, RefusedReports
 from gpufeed.model.state import JobView, JobWork, NodeState
 
 
@@ -40,7 +40,27 @@ def families(state: NodeState) -> Iterator[Family]:
         [(labels, int(owned.allocated[gpu.uuid])) for labels, gpu in records if gpu.uuid in owned.allocated],
     )
     yield from _usage([(_name(work.job), work.usage) for work in owned.work if work.usage is not None])
+    yield from _reports(state)
     yield from _threads([(_name(work.job), work) for work in owned.work])
+
+
+def _reports(state: NodeState) -> Iterator[Family]:
+    pods = {(view.scheduler, view.job_id): (view.k8s_namespace, view.k8s_pod) for view in state.ownership.jobs.values()}
+    told = [
+        ((key.scheduler, key.job_id, key.step, *pods.get((key.scheduler, key.job_id), ("", ""))), progress)
+        for key, progress in state.progress.items()
+    ]
+    yield family(jobs.JOB_MODEL_FLOPS_TOTAL, told, lambda one: one.model_flops)
+    yield family(jobs.JOB_MODEL_FLOPS_UTILIZATION_RATIO, told, lambda one: one.utilization_ratio)
+    yield family(jobs.JOB_DATA_WAIT_SECONDS_TOTAL, told, lambda one: one.data_wait_s)
+    yield Family(
+        jobs.JOB_REPORTS_REFUSED_TOTAL,
+        [
+            ((reason,), count)
+            for held in state.latest(RefusedReports).values()
+            for reason, count in sorted(held.sample.by_reason.items())
+        ],
+    )
 
 
 def _job(view: JobView) -> Labels:

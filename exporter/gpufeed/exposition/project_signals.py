@@ -20,6 +20,7 @@ _DECIDES_NOTHING: Final = frozenset(
         "c2c",
         "ecc",
         "fabric",
+        "job_reports",
         "kernel_log",
         "memory_repair",
         "nvlink_errors",

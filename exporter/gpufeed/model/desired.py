@@ -47,6 +47,8 @@ class ProbeConfig(Struct, frozen=True, array_like=True, kw_only=True):
     job_users: bool = False  # whether a job's user may leave the node
     driver_crashes: int = 0  # probes that crashed in a row: the driver's library is left alone meanwhile
     capture_dir: str | None = None  # what readers see is laid down there
+    reports_dir: str | None = None  # where jobs put text files about themselves
+    report_socket: str | None = None  # where they send the same
 
     def options(self, collector: CollectorName) -> CollectorOptions:
         """The section of `collector`, or its defaults."""

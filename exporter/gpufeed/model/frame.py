@@ -26,7 +26,7 @@ from gpufeed.model.gpu import (
 from gpufeed.model.gpu_errors import GpuC2c, GpuErrorDetail, GpuErrors
 from gpufeed.model.host import HostCpu, HostMemory, JobTasks, NodeInfo, Pressure
 from gpufeed.model.ids import CollectorName, GpuUuid, GroupName, LaneId
-from gpufeed.model.jobs import Allocations, JobFiles, JobOwner, JobUsage, PodName
+from gpufeed.model.jobs import Allocations, JobFiles, JobOwner, JobReport, JobUsage, PodName, RefusedReports
 from gpufeed.model.network import NetCounters, NetEvents, NetInterface
 from gpufeed.model.nvlink import NvlinkLinks
 from gpufeed.model.sample import Extension
@@ -37,7 +37,7 @@ AnySample = (
     | GpuSlow | GpuProcesses | IbDevice | IbPort | IbCounters | IbErrors | StorageInfo | StorageCounters
     | NodeInfo | Pressure | HostCpu | HostMemory | JobTasks | Extension
     | GpuErrors | GpuErrorDetail | GpuC2c | NvlinkLinks | NetInterface | NetCounters | NetEvents
-    | JobOwner | PodName | Allocations | JobFiles | JobUsage | MigInstances
+    | JobOwner | PodName | Allocations | JobFiles | JobUsage | JobReport | RefusedReports | MigInstances
 )  # fmt: skip
 """The closed union that may cross the wire."""
 

@@ -103,3 +103,35 @@ class JobUsage(Sample, frozen=True, kw_only=True, tag="job_usage"):
     def subject(self) -> Hashable:
         """The step or pod."""
         return (self.scheduler, self.job_id, self.step)
+
+
+class JobReport(Sample, frozen=True, kw_only=True, tag="job_report"):
+    """What one process of a job says of itself, since it began to report."""
+
+    scheduler: str
+    job_id: str
+    step: str = ""
+    pod_uid: str | None = None
+    pid: int
+    elapsed_s: float
+    data_wait_s: float | None = None
+    model_flops: float | None = None
+    samples: float | None = None
+    tokens: float | None = None
+    dtype: str = "bf16"  # of the peak that the FLOPs are held against
+
+    @property
+    def subject(self) -> int:
+        """The process."""
+        return self.pid
+
+
+class RefusedReports(Sample, frozen=True, kw_only=True, tag="refused_reports"):
+    """Reports that were not believed, since the probe began."""
+
+    by_reason: dict[str, int]
+
+    @property
+    def subject(self) -> str:
+        """There is one."""
+        return "reports"

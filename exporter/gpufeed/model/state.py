@@ -13,7 +13,7 @@ from gpufeed.model.balance import Layer, LayerCapacity, LayerName, StallCause, S
 from gpufeed.model.evidence import Evidence
 from gpufeed.model.frame import FrameTime, InputStatus, LaneStatus, ProbeCost
 from gpufeed.model.gpu import GpuConditionWord, GpuIdentity
-from gpufeed.model.ids import CollectorName, GpuKey, GpuUuid, GroupName, IbPortKey, LaneId, StorageKey
+from gpufeed.model.ids import CollectorName, GpuKey, GpuUuid, GroupName, IbPortKey, JobKey, LaneId, StorageKey
 from gpufeed.model.jobs import JobUsage
 from gpufeed.model.sample import Sample
 
@@ -200,6 +200,16 @@ class JobWork:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobProgress:
+    """What a step or pod reports of itself, by the processes of this node. None: it does not report that."""
+
+    model_flops: float | None = None  # never falls
+    data_wait_s: float | None = None  # of all its processes; never falls
+    data_wait_ratio: float | None = None  # of their time, lately
+    utilization_ratio: float | None = None  # of the peak of its GPUs here, lately
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ownership:
     """Whose the GPUs are, what their jobs read, and the ports they are nearest to."""
 
@@ -235,6 +245,7 @@ class NodeState:
     stalls: Mapping[StallCause, StallCounts] = field(default_factory=_nothing)
     tensor_intensity: Mapping[GpuUuid, float] = field(default_factory=_nothing)
     peak_flops: Mapping[GpuUuid, Mapping[str, float]] = field(default_factory=_nothing)  # by data type
+    progress: Mapping[JobKey, JobProgress] = field(default_factory=_nothing)
 
     def latest(self, kind: type[S]) -> Mapping[Hashable, Held[S]]:
         """Every fresh sample of a kind, by its subject."""

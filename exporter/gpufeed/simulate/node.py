@@ -102,4 +102,5 @@ def probe_config(root: Path, block_path: Path) -> ProbeConfig:
         rootfs=str(root),
         runtime_dir=str(root / "run"),
         simulated=SimulatedNode(truth_path=str(block_path)),
+        reports_dir=str(root / "reports"),
     )

@@ -23,6 +23,7 @@ from gpufeed.sources.nvml.source import NVML
 from gpufeed.sources.owners import OwnersSource
 from gpufeed.sources.pci import PciSource
 from gpufeed.sources.pressure import PressureSource
+from gpufeed.sources.reports import ReportsSource
 from gpufeed.sources.schedulers import SchedulersSource
 from gpufeed.sources.weka import WekaSource
 
@@ -48,4 +49,5 @@ BUILTIN: Final[tuple[Source, ...]] = (
     SchedulersSource(),
     JobUsageSource(),
     JobFilesSource(),
+    ReportsSource(),
 )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that hold GPUs and their data loaders: /proc/PID, and the cgroup that a scheduler puts each rank in."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,6 +20,7 @@ _MASK_BITS: Final = 32
 _SWITCHES_PER_S: Final = 250
 _HELPERS: Final = ("cuda-EvtHandlr", "pt_autograd_0")
 _STATE_WORDS: Final = {"R": "running", "S": "sleeping", "D": "disk sleep"}
+_MODEL_FLOPS_PER_S: Final = 4e14
 _SPINS_FROM: Final = 0.5
 """Cores from which on the trainer's main thread counts as running."""
 
@@ -46,6 +48,7 @@ class TaskTree:
         self._placement = placement_of(layout.scheduler)
         self._ranks: dict[int, tuple[int, ...]] = {}
         self._placement.write(tree, boards)
+        tree.make_directory("reports")
 
     def write(self, truth: NodeTruth) -> None:
         """Processes as they are now."""
@@ -71,6 +74,7 @@ class TaskTree:
             if task.number == task.process:
                 self._write_process(task, tasks, gpu, cpus)
         self._ranks[gpu.board.index] = processes
+        self._tree.write(f"reports/{gpu.pid}.json", _report(gpu))
         cgroup = self._placement.cgroup(gpu.board)
         together = [pid for rank in self._together(cgroup) for pid in self._ranks[rank]]
         self._tree.write(f"{self._directory(cgroup)}/cgroup.procs", "".join(f"{pid}\n" for pid in together))
@@ -143,6 +147,20 @@ class TaskTree:
         cgroup = self._placement.cgroup(gpu.board)
         if not self._together(cgroup):
             self._tree.remove_directory(self._directory(cgroup))
+
+
+def _report(gpu: GpuTruth) -> str:
+    """What a trainer that uses our own helper says of itself."""
+    spent_s = {cause: ns / 1e9 for cause, ns in gpu.truth_ns.items()}
+    waited_s = spent_s.get(("starved", "storage"), 0.0) + spent_s.get(("starved", "host_cpu"), 0.0)
+    told = {
+        "version": 1,
+        "pid": gpu.pid,
+        "elapsed_s": round(sum(spent_s.values()), 6),
+        "data_wait_s": round(waited_s, 6),
+        "model_flops": round(spent_s.get(("busy", "tensor"), 0.0) * _MODEL_FLOPS_PER_S),
+    }
+    return json.dumps(told)
 
 
 def _tasks(gpu: GpuTruth) -> Iterator[Task]:
