@@ -53,7 +53,7 @@ class Reports:
     def found(self) -> tuple[list[JobReport], dict[str, int]]:
         outcome = read(self.reader, "jobs.reports")
         (refused,) = samples_of(outcome, RefusedReports)
-        return samples_of(outcome, JobReport), refused.by_reason
+        return samples_of(outcome, JobReport), {reason: count for reason, count in refused.by_reason.items() if count}
 
     def refused(self) -> dict[str, int]:
         reports, refused = self.found()

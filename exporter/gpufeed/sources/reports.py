@@ -35,6 +35,10 @@ MAX_FILES: Final = 256
 MAX_DATAGRAMS: Final = 256
 """In one read: more than that is thrown away by the kernel, as the queue of the socket is short."""
 MAX_REPORTERS: Final = 128
+REASONS: Final = (
+    "link", "malformed", "name", "no_file", "no_job", "no_process", "sender", "too_large", "too_many", "unreadable",
+    "user",
+)  # fmt: skip
 _NAME: Final = re.compile(r"[1-9][0-9]{0,9}\.json", re.ASCII)
 _CREDENTIALS: Final = struct.Struct("3i")
 
@@ -102,7 +106,10 @@ class ReportsReader:
         if self._problem:
             state = InputStatus("job_reports", "", "broken", self._problem, "make its directory")
         return Outcome(
-            samples=(*(found[pid] for pid in sorted(found)), RefusedReports(by_reason=dict(self._refused))),
+            samples=(
+                *(found[pid] for pid in sorted(found)),
+                RefusedReports(by_reason={reason: self._refused[reason] for reason in REASONS}),
+            ),
             inputs=self._statuses.news(state),
         )
 
