@@ -46,7 +46,10 @@ def fired(scenario: str, root: Path, minutes: float) -> Iterator[Alert]:
 @pytest.mark.timeout(0 if WATCHED_MINUTES > 60 else 240)
 @pytest.mark.parametrize("scenario", ["healthy", "idle_free"])
 def test_a_node_that_is_well_is_silent(scenario: str, tmp_path: Path) -> None:
-    assert [one.name for one in fired(scenario, tmp_path, WATCHED_MINUTES)] == []
+    """But for notes: error counters of its ports have stood at their end since before it was watched."""
+    begun = tuple(fired(scenario, tmp_path, WATCHED_MINUTES))
+    assert [one.name for one in begun if one.severity != "info"] == []
+    assert {one.name for one in begun} <= {"IbCounterSaturated"}
 
 
 @pytest.mark.slow

@@ -7,10 +7,11 @@ Does what the PromQL of `expression` does, on our own series.
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, nan
 from typing import Final, Protocol
 
-from gpufeed.alerting.define import IN_USE, Comparison, Condition, Select
+from gpufeed.alerting.define import IN_USE, Comparison, Condition, Matcher, Select
 from gpufeed.history.rings import SeriesKey
 from gpufeed.history.statistics import Statistic
 
@@ -94,8 +95,13 @@ def _grouped(select: Select, statistic: Statistic, window_s: int, history: Histo
 
 
 def _matches(select: Select, labels: Labels) -> bool:
+    return not select.matchers or _all_match(select.matchers, labels)
+
+
+@lru_cache(maxsize=20_000)  # asked every second of every series, and always the same answer
+def _all_match(matchers: tuple[Matcher, ...], labels: Labels) -> bool:
     of = dict(labels)
-    return all(matcher.matches(of.get(matcher.label, "")) for matcher in select.matchers)
+    return all(matcher.matches(of.get(matcher.label, "")) for matcher in matchers)
 
 
 def _divided(above: float, below: float) -> float:
