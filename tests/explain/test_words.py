@@ -13,12 +13,13 @@ from gpufeed.explain.shape import Explanation, Number
 from gpufeed.history.states import StateHistory
 from gpufeed.model.evidence import Evidence
 from gpufeed.model.frame import FrameTime, InputStatus
-from gpufeed.model.ids import GpuKey, GpuUuid, LaneId
+from gpufeed.model.ids import GpuKey, GpuUuid, JobKey, LaneId
 from gpufeed.model.state import (
     CAUSES,
     Attribution,
     Because,
     GpuRecord,
+    JobProgress,
     JobView,
     NodeState,
     ProbeRecord,
@@ -181,3 +182,22 @@ def test_jobs_are_called_as_their_scheduler_does() -> None:
 
 def test_a_gpu_of_which_nothing_is_decided_is_not_read() -> None:
     assert dominant({}) == ("unknown", "no_data")
+
+
+@pytest.mark.parametrize(
+    ("reported", "says"), [(0.62, ""), (0.9, "queued on the GPU hides its waits"), (0.1, "its loop waits elsewhere")]
+)
+def test_a_job_that_says_something_else_than_was_seen_is_quoted(reported: float, says: str) -> None:
+    state = node({BUSY: 38, STORAGE: 62})
+    job = JobView(scheduler="slurm", job_id="42")
+    ownership = replace(state.ownership, jobs={GpuKey(uuid): job for uuid in state.gpus})
+    progress = {
+        JobKey("slurm", "42", "0"): JobProgress(data_wait_ratio=reported),
+        JobKey("slurm", "43"): JobProgress(data_wait_ratio=0.5),
+        JobKey("slurm", "44"): JobProgress(),
+    }
+    found = told(replace(state, ownership=ownership, progress=progress))
+    assert len(found.disagreements) == bool(says)
+    assert says in " ".join(found.disagreements)
+    assert all("slurm job 42 reports that it waits for data" in one for one in found.disagreements)
+    assert "42" not in " ".join(told(replace(state, ownership=ownership, progress=progress), named=False).lines)

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpufeed.catalogue.inputs import INPUTS
-from gpufeed.explain.lines import lines
+from gpufeed.explain.lines import lines, told
 from gpufeed.explain.member import Member, Slots, members
 from gpufeed.explain.part import part
+from gpufeed.explain.reported import disagreements
 from gpufeed.explain.shape import Explanation, Part
 from gpufeed.health.subject import named
 from gpufeed.model.state import NodeState, StateCause
@@ -43,6 +44,7 @@ def explain(
     parts.sort(key=_worst_first)
     jobs = dict.fromkeys(one.job for one in found if one.job)
     unseen = _not_measured(state, parts)
+    apart = tuple(disagreements(state, found, has_job_names=has_job_names))
     return Explanation(
         hostname=hostname,
         simulated=is_simulated,
@@ -52,7 +54,11 @@ def explain(
         gpus=tuple(part((one,), state, one.name) for one in found),
         jobs=tuple(part(group, state, job) for job in jobs if (group := [one for one in found if one.job == job])),
         not_measured=unseen,
-        lines=tuple(lines(parts, unseen, _unwell(state, parts), window_s, is_probe_up=state.probe.is_up)),
+        lines=(
+            *lines(parts, unseen, _unwell(state, parts), window_s, is_probe_up=state.probe.is_up),
+            *(line for one in apart for line in told(one)),
+        ),
+        disagreements=apart,
     )
 
 

@@ -40,6 +40,11 @@ def lines(
         yield from _wrapped(f"Not measured: {unseen[0]}{more}.", "", "    ")
 
 
+def told(sentence: str) -> list[str]:
+    """A sentence of its own, on as many lines as it takes."""
+    return _wrapped(f"{sentence}.", "", "    ")
+
+
 def _details(one: Part) -> Iterator[str]:
     sure = _sureness(one.confidence)
     if one.why:

@@ -52,3 +52,4 @@ class Explanation(Struct, frozen=True, kw_only=True):
     jobs: tuple[Part, ...]
     not_measured: tuple[str, ...]
     lines: tuple[str, ...]  # all of it for a person
+    disagreements: tuple[str, ...] = ()  # of jobs that report something else than was seen
