@@ -240,3 +240,39 @@ def test_parts_are_never_negative_and_add_up(of: GpuFeatures, is_company: bool) 
     parts = split_active(of, is_company=is_company)
     assert all(part.ratio >= -1e-12 for part in parts)
     assert sum(part.ratio for part in parts) == pytest.approx(of.active, abs=1e-9)
+
+
+MOVING = GpuFeatures(
+    active=1.0, has_gpm=True, sm=0.15, tensor=0.0, dram=0.1, fabric=0.3, has_nvlink=True, has_peers=True
+)
+
+
+def entered(own_s: float) -> Footprint:
+    """A job whose fabric carries half its rate while nothing but an exchange goes on."""
+    return Footprint(
+        now=Highest(sm=0.9, tensor=0.5, moving_fabric=0.5, seconds=60.0, tensor_sum_s=10.0), entered_s=own_s
+    )
+
+
+def test_a_rank_that_enters_exchanges_late_makes_the_others_wait_and_waits_for_nobody() -> None:
+    # exposed throughout; the peer spends half as long in exchanges: half of this one's time was waiting for it
+    victim = replace(MOVING, footprint=entered(10.0), peer_entered_s=5.0)
+    assert split(victim) == pytest.approx({"communicating.fabric": 0.5, "starved.peer": 0.5}, abs=1e-5)
+    guilty = replace(MOVING, footprint=entered(5.0), peer_entered_s=10.0)
+    assert "starved.peer" not in split(guilty)
+
+
+def test_bytes_take_the_time_they_need_however_late_a_rank_is() -> None:
+    victim = replace(MOVING, fabric=0.63, footprint=entered(10.0), peer_entered_s=1.0)
+    assert split(victim)["communicating.fabric"] == pytest.approx(0.63 / 0.7)
+
+
+@pytest.mark.parametrize("peer_s", [None, 9.0, 12.0])
+def test_where_ranks_enter_together_the_bytes_decide(peer_s: float | None) -> None:
+    alike = replace(MOVING, footprint=entered(10.0), peer_entered_s=peer_s)
+    assert split(alike)["communicating.fabric"] == pytest.approx(1.25 * 0.3 / 0.5)
+
+
+def test_of_little_exchange_nothing_is_told_of_ranks() -> None:
+    young = replace(MOVING, footprint=entered(0.5), peer_entered_s=0.1)
+    assert split(young)["communicating.fabric"] == pytest.approx(1.25 * 0.3 / 0.5)

@@ -91,7 +91,20 @@ def test_only_new_segments_teach() -> None:
 def test_there_are_never_more_than_so_many() -> None:
     full = Baselines({("read_latency", str(number)): Learned(1.0, 1.0) for number in range(MAX_ENTRIES)})
     timelines: Timelines = {(StorageCounters, NFS): (Segment(0, S, {"reads": 50.0, "read_latency": 0.002}),)}
-    assert len(fold(full, {}, timelines).entries) == MAX_ENTRIES
+    after = fold(full, {}, timelines).entries
+    assert len(after) == MAX_ENTRIES
+    assert ("read_latency", "nfs:/data") in after
+
+
+def test_what_was_watched_for_long_outlives_mounts_that_come_and_go() -> None:
+    names = ["nfs:/data", *map(str, range(MAX_ENTRIES - 1))]
+    baselines = Baselines({("read_latency", one): Learned(1.0, 5.0) for one in names})
+    baselines = Baselines({**baselines.entries, ("read_latency", "nfs:/data"): Learned(0.002, 700.0)})
+    for pod in range(20):
+        line = (Segment(0, S, {"reads": 50.0, "read_latency": 0.1}),)
+        baselines = fold(baselines, {}, {(StorageCounters, StorageKey("nfs", f"/pods/{pod}")): line})
+    assert baselines.usual("read_latency", "nfs:/data") == 0.002
+    assert len(baselines.entries) == MAX_ENTRIES
 
 
 def test_a_quantile_comes_to_rest_where_its_share_is_below() -> None:

@@ -65,7 +65,7 @@ def test_levels_of_exchanges_are_bytes_over_exposed_time_less_what_runs_behind()
     assert job.exchange_fabric is None
     for _ in range(10):
         # half exposed: 0.4 over all is 0.4 less 0.1 behind, in half of the time
-        job = job.with_exchange(Levels(active=1.0, nvlink=0.4, fabric=0.05), 0.5, 1.0)
+        job = job.with_exchange(Levels(active=1.0, nvlink=0.4, fabric=0.05), 0.5, 0.5, 1.0)
     assert job.exchange_nvlink == pytest.approx(0.6)
     # NVLink takes 0.3 / 0.77 of each half; the port has what is left of it
     assert job.exchange_fabric == pytest.approx(0.05 / (0.5 - 0.3 / 0.77))
@@ -73,7 +73,7 @@ def test_levels_of_exchanges_are_bytes_over_exposed_time_less_what_runs_behind()
 
 
 def test_an_interval_of_little_exchange_sets_no_rate() -> None:
-    job = UNKNOWN.with_exchange(Levels(active=1.0, nvlink=0.2), 0.1, 1.0)
+    job = UNKNOWN.with_exchange(Levels(active=1.0, nvlink=0.2), 0.1, 0.1, 1.0)
     assert (job.moving_nvlink, job.moving_fabric) == (0.0, 0.0)
 
 
@@ -84,7 +84,7 @@ RATIO = st.floats(0, 1)
 def test_nothing_learned_leaves_its_range(intervals: list[tuple[Levels, float]]) -> None:
     job = UNKNOWN
     for at, (levels, exposed) in enumerate(intervals):
-        job = job.after(levels, at * NS_PER_S, 1.0).with_exchange(levels, exposed, 1.0)
+        job = job.after(levels, at * NS_PER_S, 1.0).with_exchange(levels, exposed, exposed, 1.0)
         assert 0 <= job.sm <= 1
         assert 0 <= job.hidden_nvlink <= 1
         for level in (job.exchange_nvlink, job.exchange_fabric, job.moving_nvlink, job.moving_fabric):

@@ -23,6 +23,11 @@ FABRIC: Final = StateCause("starved", "fabric")
 TENSOR_KIND_MIN, MEMORY_KIND_MIN = 0.15, 0.4
 """Of the active time: from here on a kernel counts as tensor work, or as moving device memory."""
 SATURATED: Final = FULL
+ENTERED_MIN_S: Final = 1.0
+ENTERS_LATE: Final = 0.85
+"""Of the time inside exchanges: a peer that has less enters them late."""
+BELOW_FULL: Final = 0.7
+"""Of a link's rate: where a rank is late, its lateness does not make the link look full."""
 MOVING_MARGIN: Final = 1.25
 """What of an exchange takes longer than this much of what its bytes need at their usual rate is waiting for a rank."""
 PEAK_FULL: Final = 0.65
@@ -72,9 +77,10 @@ def split_active(of: GpuFeatures, *, is_company: bool) -> list[Part]:
 
 
 def _late(of: GpuFeatures, ratio: float) -> Part:
-    """Waiting inside a collective: for a rank where hardly anything moves, else for a rank or a link."""
+    """Waiting inside a collective: for a rank where hardly anything moves or one comes late, else for either."""
     is_still = of.traffic < max(TRAFFIC_MIN, STILL_MAX * ratio)
-    return Part(PEER, ratio, 0.7) if is_still else Part(UNTOLD, ratio, 0.0)
+    is_rank = is_still or _of_the_last_to_enter(of) < 1
+    return Part(PEER, ratio, 0.7) if is_rank else Part(UNTOLD, ratio, 0.0)
 
 
 def moving_ratio(of: GpuFeatures, exposed: float) -> float:
@@ -86,7 +92,20 @@ def moving_ratio(of: GpuFeatures, exposed: float) -> float:
     job = of.footprint
     nvlink = (of.nvlink or 0.0) / max(job.moving_nvlink, MOVING_LEVEL)
     fabric = (of.fabric or 0.0) / max(job.moving_fabric, MOVING_LEVEL)
-    return min(exposed, MOVING_MARGIN * (nvlink + fabric) / max(of.active, 1e-9))
+    by_bytes = MOVING_MARGIN * (nvlink + fabric) / max(of.active, 1e-9)
+    share = _of_the_last_to_enter(of)
+    if share == 1:
+        return min(exposed, by_bytes)
+    needed = ((of.nvlink or 0.0) + (of.fabric or 0.0)) / BELOW_FULL / max(of.active, 1e-9)
+    return min(exposed, by_bytes, max(exposed * share, needed))
+
+
+def _of_the_last_to_enter(of: GpuFeatures) -> float:
+    """All ranks leave an exchange together, and the one that enters last waits for nobody: its time is the bytes'."""
+    own_s = of.footprint.entered_s
+    if of.peer_entered_s is None or own_s < ENTERED_MIN_S or of.peer_entered_s >= ENTERS_LATE * own_s:
+        return 1.0
+    return of.peer_entered_s / own_s
 
 
 def is_spin(of: GpuFeatures) -> bool:

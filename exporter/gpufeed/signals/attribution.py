@@ -11,14 +11,15 @@ from typing import Final
 
 from gpufeed.model.balance import StallCause, StallCounts
 from gpufeed.model.gpu import GpmInterval, GpuFast, MigInstances
-from gpufeed.model.ids import GpuKey
+from gpufeed.model.ids import GpuKey, GpuUuid
 from gpufeed.model.state import Attribution, GpuRecord, StateCause
 from gpufeed.signals import reasons
 from gpufeed.signals.activity import is_exchange, is_spin
 from gpufeed.signals.current import Recent, label
 from gpufeed.signals.decision import Decision, decide
+from gpufeed.signals.exposed import exposed_ratio
 from gpufeed.signals.faults import NO_DATA, UNSUPPORTED, Override, Signs, override
-from gpufeed.signals.features import features, levels_of
+from gpufeed.signals.features import GpuFeatures, features, levels_of
 from gpufeed.signals.footprint import UNKNOWN, Footprint
 from gpufeed.signals.instance import instance_features
 from gpufeed.signals.jobs import peers_of
@@ -79,7 +80,12 @@ def fold(previous: Attributions, view: View, signs: Signs) -> Attributions:
         track = previous.tracks.get(key) or Track(first_seen_ns=first_seen_ns, decided_until_ns=first_seen_ns)
         track = _overridden(track, record, signs, primary(key, view))
         peers = () if key.is_instance else peers_of(key.uuid, view)
-        turn = _Turn(key, view, is_company=any(GpuKey(peer) in spinning for peer in peers))
+        turn = _Turn(
+            key,
+            view,
+            is_company=any(GpuKey(peer) in spinning for peer in peers),
+            peer_entered_s=_least_entered_s(previous.tracks, peers),
+        )
         tracks[key], results[key] = turn.take(track, previous.results.get(key), signs.now_ns)
         ended += turn.stalls
     stalls = counted(previous.stalls, ended) if ended else previous.stalls
@@ -114,6 +120,12 @@ def _spinning(tracks: Mapping[GpuKey, Track], now_ns: int) -> frozenset[GpuKey]:
     )
 
 
+def _least_entered_s(tracks: Mapping[GpuKey, Track], peers: tuple[GpuUuid, ...]) -> float | None:
+    """Of the peer that spends least time inside exchanges; None: none is known."""
+    known = (tracks.get(GpuKey(peer)) for peer in peers)
+    return min((track.footprint.entered_s for track in known if track is not None), default=None)
+
+
 def _overridden(track: Track, record: GpuRecord, signs: Signs, line: Timeline) -> Track:
     """With what overrides the readings now.
 
@@ -141,10 +153,11 @@ def _since(found: Override | None, now_ns: int, line: Timeline) -> int:
 class _Turn:
     """One GPU's turn at one frame."""
 
-    def __init__(self, key: GpuKey, view: View, *, is_company: bool) -> None:
+    def __init__(self, key: GpuKey, view: View, *, is_company: bool, peer_entered_s: float | None) -> None:
         self.key = key
         self.view = view
         self.is_company = is_company
+        self.peer_entered_s = peer_entered_s
         self.line = primary(key, view)
         self.footprint = UNKNOWN
         self.stalls: list[Stall] = []  # that ended in this turn
@@ -219,8 +232,7 @@ class _Turn:
     def _decide(self, began_ns: int, ended_ns: int, cause: StateCause | None) -> Decision:
         if cause is not None:
             return Decision(shares=((cause, 1.0),), confidence=1.0 if cause.state == "fault" else None)
-        look = instance_features if self.key.is_instance else features
-        found = look(self.key, self.view, began_ns, ended_ns, self.footprint)
+        found = self._features(began_ns, ended_ns)
         if found is None:
             return Decision(shares=((self._blind(began_ns, ended_ns), 1.0),), confidence=None)
         if found.is_held is False:
@@ -229,8 +241,16 @@ class _Turn:
         self.footprint = self.footprint.after(levels_of(found), ended_ns, length_s)
         decision = decide(self.key, self.view, found, (began_ns, ended_ns), is_company=self.is_company)
         exposed = sum(share for cause, share in decision.shares if is_exchange(cause))
-        self.footprint = self.footprint.with_exchange(levels_of(found), exposed * length_s, length_s)
+        entered = exposed_ratio(found) * found.active if found.has_gpm else 0.0
+        self.footprint = self.footprint.with_exchange(
+            levels_of(found), exposed * length_s, entered * length_s, length_s
+        )
         return decision if not is_spin(found) else decision.spinning()
+
+    def _features(self, began_ns: int, ended_ns: int) -> GpuFeatures | None:
+        if self.key.is_instance:
+            return instance_features(self.key, self.view, began_ns, ended_ns, self.footprint)
+        return features(self.key, self.view, began_ns, ended_ns, self.footprint, self.peer_entered_s)
 
     def _blind(self, began_ns: int, ended_ns: int) -> StateCause:
         """Nothing says whether a kernel was resident: nothing was read around then, or no reading ever says."""

@@ -101,7 +101,7 @@ _Entries = dict[tuple[BaselineName, str], Learned]
 def _learn(entries: _Entries, name: BaselineName, of: str, value: float, segment: Segment) -> None:
     key = (name, of)
     if key not in entries and len(entries) >= MAX_ENTRIES:
-        return
+        del entries[min(entries, key=lambda one: entries[one].seen_s)]  # mounts of pods come and go: the briefest goes
     length_s = max(0.0, seconds(segment.ended_ns - segment.began_ns))
     entries[key] = nudged(entries.get(key), value, QUANTILES[name], length_s)
 

@@ -56,6 +56,7 @@ class GpuFeatures:
     peer_active: float = 0.0  # of the most active of them
     peer_sm: float | None = None  # of the busiest of them, per its active time
     is_sharing: bool = False  # other parts of the board are held too: what the host does may be for them
+    peer_entered_s: float | None = None  # see Footprint.entered_s: of the peer that has fewest
     footprint: Footprint = UNKNOWN  # of this job's computing
 
     @property
@@ -79,7 +80,12 @@ class GpuFeatures:
 
 
 def features(
-    key: GpuKey, view: View, began_ns: int, ended_ns: int, footprint: Footprint = UNKNOWN
+    key: GpuKey,
+    view: View,
+    began_ns: int,
+    ended_ns: int,
+    footprint: Footprint = UNKNOWN,
+    peer_entered_s: float | None = None,
 ) -> GpuFeatures | None:
     """What is known of one GPU over an interval; None where it is not known whether a kernel was resident."""
     gpm = view.mean(GpmInterval, key, began_ns, ended_ns)
@@ -116,6 +122,7 @@ def features(
         active_around=_active(key, view, *wide_ns) or active,
         peer_active=_peer_active(key.uuid, view, began_ns, ended_ns) if active < RESIDENT_MIN else 0.0,
         peer_sm=_peer_sm(key.uuid, view, began_ns, ended_ns) if _may_wait(gpm) else None,
+        peer_entered_s=peer_entered_s,
         footprint=footprint,
     )
 

@@ -72,6 +72,7 @@ class Footprint:
     nvlink_s: float = 0.0  # level times seconds that did not run behind the computing, fading
     fabric_s: float = 0.0
     exposed_s: float = 0.0  # seconds in which nothing but an exchange went on, fading alike
+    entered_s: float = 0.0  # seconds inside one with nothing beside it, waiting included, fading alike
     has_exchanged: bool = False  # bytes have gone to another GPU or node
 
     @property
@@ -162,8 +163,11 @@ class Footprint:
             hidden_fabric=of.hidden_fabric + weight * (levels.fabric - of.hidden_fabric),
         )
 
-    def with_exchange(self, levels: Levels, exposed_s: float, length_s: float) -> "Footprint":
-        """With one more interval, of which an exchange was all there was for `exposed_s` seconds."""
+    def with_exchange(self, levels: Levels, exposed_s: float, entered_s: float, length_s: float) -> "Footprint":
+        """With one more interval, of which an exchange was all there was for `exposed_s` seconds.
+
+        `entered_s`: for how long it was entered, also where it stood because a rank was late.
+        """
         fading = exp(-min(60.0, length_s / FADE_S))
         hidden_s = max(0.0, length_s - exposed_s)
         nvlink_s = max(0.0, levels.nvlink * length_s - self.hidden_nvlink * hidden_s)
@@ -181,6 +185,7 @@ class Footprint:
             nvlink_s=self.nvlink_s * fading + nvlink_s,
             fabric_s=self.fabric_s * fading + fabric_s,
             exposed_s=self.exposed_s * fading + exposed_s,
+            entered_s=self.entered_s * fading + entered_s,
         )
 
     @property
