@@ -118,12 +118,12 @@ def test_what_does_not_fit_is_refused_and_counted() -> None:
     assert rings.window(KEY, "last") == 1
 
 
-def test_a_series_gone_for_a_day_gives_up_its_place() -> None:
+def test_a_series_gone_for_five_minutes_gives_up_its_place_and_not_before() -> None:
     rings = Rings(max_series=1)
     rings.append(0, [(KEY, 1)])
-    rings.append(23 * 3600 * NS_PER_S, [(OTHER, 2)])
+    rings.append(299 * NS_PER_S, [(OTHER, 2)])
     assert set(rings.select("gpufeed_x")) == {KEY}
-    rings.append(25 * 3600 * NS_PER_S, [(OTHER, 2)])
+    rings.append(301 * NS_PER_S, [(OTHER, 2)])
     assert set(rings.select("gpufeed_x")) == {OTHER}
     assert len(rings) == 1
 

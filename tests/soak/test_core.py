@@ -46,7 +46,9 @@ class Day(Story):
         yield self.reading("jobs", "jobs.fast", tasks, collector="jobs")
         yield self.reading("owners", "jobs.slow", owner, collector="jobs", period_ns=TICK_S * S)
         mount = StorageKey("nfs", f"/pods/{second // MOUNT_S}")
-        counters = StorageCounters(storage=mount, read_bytes=second, reads=second, read_s=float(second))
+        counters = StorageCounters(
+            storage=mount, read_bytes=second, reads=second, read_s=float(second), timeouts=0, errors=0
+        )
         info = StorageInfo(storage=mount, source=f"nas:/{second // MOUNT_S}", fstype="nfs4")
         yield self.reading("mounts", "nfs.fast", counters, collector="nfs", period_ns=TICK_S * S)
         yield self.reading("mounts", "nfs.slow", info, collector="nfs", period_ns=TICK_S * S)

@@ -24,6 +24,7 @@ FATAL_IB_COUNTERS: Final = ("local_link_integrity_errors", "excessive_buffer_ove
 """Counters of /sys/class/infiniband/*/ports/*/counters that must not move at all."""
 
 FLAPS_REMEMBERED: Final = 3
+FORGOTTEN_NS: Final = 3600 * NS_PER_S
 HALF_WINDOW_NS: Final = 300 * NS_PER_S
 """A share is measured over the last one to two of these."""
 
@@ -70,7 +71,7 @@ def remember(before: Baselines, state: NodeState) -> Baselines:
             for key, counters in _ib_counters(state)
             if counters
         },
-        storage_errors=before.storage_errors
+        storage_errors=_not_forgotten(before.storage_errors, now_ns)
         | {
             key: _grown(before.storage_errors.get(key, {}), counters, now_ns)
             for key, counters in _storage_counters(state)
@@ -114,6 +115,15 @@ def _storage_counters(state: NodeState) -> Iterator[tuple[StorageKey, dict[str, 
     for held in state.latest(StorageCounters).values():
         counters = {"timeouts": held.sample.timeouts, "errors": held.sample.errors}
         yield held.sample.storage, {name: value for name, value in counters.items() if value is not None}
+
+
+def _not_forgotten(errors: Mapping[StorageKey, dict[str, Growth]], now_ns: int) -> dict[StorageKey, dict[str, Growth]]:
+    """Less targets that grew nothing for an hour: mounts of pods come and go, and those still there are read anew."""
+    return {
+        key: grown
+        for key, grown in errors.items()
+        if any(one.grown_at_ns is not None and now_ns - one.grown_at_ns < FORGOTTEN_NS for one in grown.values())
+    }
 
 
 def _grown(before: Mapping[str, Growth], counters: Mapping[str, int], now_ns: int) -> dict[str, Growth]:

@@ -2,7 +2,7 @@
 """Bounded memory of selected series: every second for half an hour, every minute for a day.
 
 A series that is not in an append has a gap there, as a stale marker is in Prometheus. Memory is bounded by the number
-of series: 40 kB each. What does not fit is refused and counted; a series gone for a day gives up its place.
+of series: 40 kB each. A series that is gone gives up its place to a new one; what does not fit is refused and counted.
 """
 
 from collections.abc import Iterable
@@ -23,6 +23,8 @@ MAX_LATEST: Final = 5_000
 """Series of which the newest value alone is asked for; less than a kilobyte each."""
 
 
+GONE_S: Final = 300
+"""A series without a value for so long is gone, as for Prometheus: mounts of pods come and go by the hundred."""
 FINE: Final = Resolution(1, 30 * 60 + 1)  # one more than 30 min: a window is closed at both ends
 COARSE: Final = Resolution(60, 24 * 60 + 1)
 LATEST: Final = Resolution(1, 2)
@@ -110,7 +112,7 @@ class Rings:
     def _admitted(self, key: SeriesKey, slot: int) -> Series | None:
         is_brief = key[0] in self._latest_only
         if self._is_full(is_brief=is_brief):
-            self._drop_before(slot - COARSE.step_s * COARSE.slots)
+            self._drop_before(slot - GONE_S)
         if self._is_full(is_brief=is_brief):
             return None
         self._size += 1

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpufeed.model.fabric import IbCounters
 from gpufeed.model.gpu import GpmInterval, GpuFast, GpuIdentity, GpuSlow, NvlinkTotals
@@ -94,9 +94,6 @@ def features(
         return None
     identity = identity_of(key, view)
     wide_ns = (began_ns - NS_PER_S, ended_ns + NS_PER_S)
-    receive, transmit, copied = _pcie(key, identity, view, gpm)
-    clock_lowest, clock_mean = clock_of(key, identity, view, *wide_ns)
-    nvlink, has_nvlink = _nvlink(key, identity, view, gpm, (began_ns, ended_ns))
     return GpuFeatures(
         active=active,
         has_gpm="graphics" in gpm,
@@ -105,17 +102,13 @@ def features(
         dram=gpm.get("dram"),
         memory_utilization=fast.get("memory_utilization"),
         power=_power(key, view, *wide_ns) if "graphics" not in gpm else None,
-        nvlink=nvlink,
-        has_nvlink=has_nvlink,
+        **_nvlink(key, identity, view, gpm, (began_ns, ended_ns))._asdict(),
         fabric=_fabric(key.uuid, view, began_ns, ended_ns),
-        pcie_receive=receive,
-        pcie_transmit=transmit,
-        pcie_bytes_per_s=copied,
+        **_pcie(key, identity, view, gpm)._asdict(),
         thermal=fast.get("thermal", 0.0),
         power_brake=fast.get("power_brake", 0.0),
         power_cap=fast.get("power_cap", 0.0),
-        clock_lowest=clock_lowest,
-        clock_mean=clock_mean,
+        **clock_of(key, identity, view, *wide_ns)._asdict(),
         **trouble_of(key.uuid, view, began_ns, ended_ns)._asdict(),
         is_held=holds_memory(fast.get("memory_used"), None) or is_held(key.uuid, view.samples),
         has_peers=bool(peers_of(key.uuid, view)),
@@ -146,9 +139,29 @@ def identity_of(key: GpuKey, view: View) -> GpuIdentity | None:
     return record.identity if record is not None else None
 
 
-def _pcie(
-    key: GpuKey, identity: GpuIdentity | None, view: View, gpm: Mapping[str, float]
-) -> tuple[float | None, float | None, float | None]:
+class Pcie(NamedTuple):
+    """By the names that features have for it."""
+
+    pcie_receive: float | None
+    pcie_transmit: float | None
+    pcie_bytes_per_s: float | None
+
+
+class Clock(NamedTuple):
+    """Likewise."""
+
+    clock_lowest: float | None
+    clock_mean: float | None
+
+
+class Nvlink(NamedTuple):
+    """Likewise."""
+
+    nvlink: float | None
+    has_nvlink: bool
+
+
+def _pcie(key: GpuKey, identity: GpuIdentity | None, view: View, gpm: Mapping[str, float]) -> Pcie:
     """Receive and transmit as shares of what a copy can reach, and both in bytes per second.
 
     A narrowed link is full sooner: what counts is the link as it is now.
@@ -158,18 +171,16 @@ def _pcie(
     ceiling = ACHIEVABLE * (link if link is not None else link_ceiling(identity))
     receive, transmit = gpm.get("pcie_receive"), gpm.get("pcie_transmit")
     copied = None if receive is None or transmit is None else receive + transmit
-    return _of(receive, ceiling), _of(transmit, ceiling), copied
+    return Pcie(_of(receive, ceiling), _of(transmit, ceiling), copied)
 
 
-def clock_of(
-    key: GpuKey, identity: GpuIdentity | None, view: View, began_ns: int, ended_ns: int
-) -> tuple[float | None, float | None]:
+def clock_of(key: GpuKey, identity: GpuIdentity | None, view: View, began_ns: int, ended_ns: int) -> Clock:
     """The lowest and the mean clock, as shares of the highest there is."""
     most = identity.sm_clock_max_hz if identity is not None else None
     if not most:
-        return None, None
+        return Clock(None, None)
     line = view.line(GpuFast, key)
-    return (
+    return Clock(
         _of(lowest(line, "sm_clock", began_ns, ended_ns), most),
         _of(mean_of(line, "sm_clock", began_ns, ended_ns), most),
     )
@@ -191,7 +202,7 @@ def _of(value: float | None, most: float) -> float | None:
 
 def _nvlink(
     key: GpuKey, identity: GpuIdentity | None, view: View, gpm: Mapping[str, float], interval: tuple[int, int]
-) -> tuple[float | None, bool]:
+) -> Nvlink:
     """Share of capacity, and whether there are links at all."""
     totals: NvlinkTotals | None = view.latest(NvlinkTotals, key)
     links = totals.links if totals is not None else None
@@ -213,8 +224,8 @@ def _nvlink(
     )
     speed = identity.nvlink_speed_bytes_per_s if identity is not None else None
     if rate is None or not links or not speed:
-        return None, bool(links)
-    return min(1.0, rate / (links * speed)), True
+        return Nvlink(None, has_nvlink=bool(links))
+    return Nvlink(min(1.0, rate / (links * speed)), has_nvlink=True)
 
 
 def _fabric(uuid: GpuUuid, view: View, began_ns: int, ended_ns: int) -> float | None:
