@@ -161,6 +161,12 @@ def _explain_flags(parser: argparse.ArgumentParser) -> None:
     _socket_flags(parser)
 
 
+def _top_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--url", metavar="URL", help="Ask the daemon at this address instead of this machine's own.")
+    parser.add_argument("--once", action="store_true", help="Print one screen and end.")
+    _socket_flags(parser)
+
+
 def _record_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", metavar="OUT", help="File to write; older ones become OUT.1, OUT.2 …")
     parser.add_argument("--for", dest="record_for", metavar="DURATION", default="5m", help="For how long; 5m.")
@@ -210,6 +216,7 @@ _COMMANDS: Final = {
     "doctor": _Command("doctor", "Say what this node can and cannot measure, why, and what to do.", _doctor_flags),
     "capture": _Command("capture", "Write the raw files that readings come from, redacted.", _capture_flags),
     "explain": _Command("explain", "Say where the GPUs' time went, and why.", _explain_flags),
+    "top": _Command("top", "Show this node as it is now, again every second.", _top_flags),
     "record": _Command("record", "Write what the daemon reads to a file that can be sent and replayed.", _record_flags),
     "replay": _Command("replay", "Say of a recording what the daemon would have said.", _replay_flags),
     "check": _Command("check", "Health of this node as one line and an exit code, for schedulers.", _health_flags),

@@ -24,13 +24,18 @@ def test_a_demo_explains_itself_by_url_and_by_socket(starter: Starter, tmp_path:
     file.write_text(f"paths: {{runtime: {tmp_path / 'run'}}}\n", encoding="utf-8")
     daemon = starter.gpufeed("demo", "--scenario=storage_starved", "--gpus=2", f"--config.file={file}")
     by_url = f"--url={daemon.url}"
-    said = poll(lambda: (said := gpufeed("explain", by_url)[1]) and "waiting for storage" in said and said, 60, "why")
+    whole = "All 2 GPUs: waiting for storage"
+    said = poll(lambda: (told := gpufeed("explain", by_url)[1]) and whole in told and told, 60, "why, of both GPUs")
     assert "(simulated: nothing of it exists)" in said.splitlines()[0]
-    assert "All 2 GPUs: waiting for storage" in said
     assert "slurm job" not in said
     assert "All 2 GPUs (slurm job 4242): waiting for storage" in gpufeed("explain", f"--config.file={file}")[1]
     assert gpufeed("explain", by_url, "--gpu=1")[1].startswith("GPU 1: waiting for storage")
     assert json.loads(gpufeed("explain", by_url, "--json")[1])["parts"][0]["cause"] == "storage"
+    code, said = gpufeed("top", "--once", by_url)
+    assert code == 0, said
+    assert "starved storage" in said
+    assert "simulated: storage_starved" in said
+    assert gpufeed("top", "--once", f"--config.file={file}")[0] == 0
     code, said = gpufeed("explain", by_url, "--gpu=7")
     assert (code, said) == (2, "gpufeed explain: --gpu 7: there are GPU 0, GPU 1\n")
 
@@ -39,6 +44,7 @@ def test_what_cannot_be_answered_is_said() -> None:
     assert gpufeed("explain", "--window=2h")[0] == 2
     assert gpufeed("explain", "--window=soon")[0] == 2
     assert gpufeed("explain", "--url=file:///etc/passwd")[0] == 2
+    assert gpufeed("top", "--once", "--url=file:///etc/passwd")[0] == 3
     code, said = gpufeed("explain", f"--url=http://127.0.0.1:{free_port()}")
     assert code == 3
     assert "is gpufeed running?" in said
