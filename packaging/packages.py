@@ -42,7 +42,7 @@ def _build(arguments: argparse.Namespace, folder: Path) -> list[Path]:
     if "wheel" in arguments.kinds:
         made.append(Path(shutil.copy(wheel, arguments.into)))
     if "pyz" in arguments.kinds:
-        made.append(_pyz(wheel, arguments.into))
+        made.append(_pyz(wheel, folder / "site", arguments.into))
     builders = [one for kind, one in (("deb", build_deb), ("rpm", build_rpm)) if kind in arguments.kinds]
     for arch in arguments.arch if builders else ():
         print(f"libraries for {arch}, Python {', '.join(vendor.PYTHONS)} …", flush=True)
@@ -76,12 +76,20 @@ def _wheel(into: Path, version: str | None) -> Path:
     return next(into.glob("gpufeed-*.whl"))
 
 
-def _pyz(wheel: Path, into: Path) -> Path:
+def _pyz(wheel: Path, site: Path, into: Path) -> Path:
+    """One file. Scripts beside the libraries name the Python that built it: they are left out."""
     target = into / "gpufeed.pyz"
-    command = [sys.executable, "-m", "shiv", "--reproducible", "--compressed", "-p", "/usr/bin/env python3"]
-    command += ["-c", "gpufeed", "-o", str(target), f"gpufeed=={_version(wheel)}"]
-    command += ["--find-links", str(wheel.parent), "-c", str(_constraints())]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    subprocess.run([*install, "--target", site, "--constraint", _constraints(), wheel], check=True)
+    shutil.rmtree(site / "bin", ignore_errors=True)
+    for record in site.glob("*.dist-info/RECORD"):
+        lines = record.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if not line.startswith("../../bin/") and "/direct_url.json," not in line]
+        record.write_text("".join(kept), encoding="utf-8")
+        record.with_name("direct_url.json").unlink(missing_ok=True)
+    made = [sys.executable, "-m", "shiv", "--reproducible", "--compressed", "-p", "/usr/bin/env python3"]
+    made += ["--console-script", "gpufeed", "-o", str(target), "--site-packages", str(site)]
+    subprocess.run(made, check=True, stdout=subprocess.DEVNULL)
     return target
 
 
