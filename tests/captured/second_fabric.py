@@ -120,7 +120,8 @@ def _counted(node: Node, page: Page, labels: dict[str, str], home: str, hardware
         page.add("ib_port_errors_total", counted, **labels, type=name)
         if counted == 2**bits - 1:
             pinned.append(name)
-    page.add("ib_port_saturated_counters", len(pinned), **labels)
+    is_any_readable = waited is not None or any(node.number(f"{home}/counters/{name}") is not None for name in WIDTHS)
+    page.add("ib_port_saturated_counters", len(pinned) if is_any_readable else None, **labels)
     page.metrics.add("gpufeed_ib_port_saturated")
     for name in pinned:
         page.add("ib_port_saturated", 1, **labels, counter=name)

@@ -99,8 +99,8 @@ def test_every_port_of_a_captured_node_has_what_its_files_say(root: Path, tmp_pa
 @pytest.mark.parametrize("root", captured("infiniband/h100*"), ids=lambda path: path.name)
 def test_counters_that_count_no_further_are_named(root: Path, tmp_path: Path) -> None:
     for sample in of(read_all(root, tmp_path), IbErrors).values():
-        assert "excessive_buffer_overrun_errors" in sample.saturated
-        assert ("link_downed" in sample.saturated) == (sample.errors["link_downed"] == 255)
+        assert "excessive_buffer_overrun_errors" in (sample.saturated or ())
+        assert ("link_downed" in (sample.saturated or ())) == (sample.errors["link_downed"] == 255)
 
 
 @pytest.mark.parametrize("root", captured("net/*"), ids=lambda path: path.name)

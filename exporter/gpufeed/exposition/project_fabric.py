@@ -74,10 +74,10 @@ def _errors(errors: Labelled[IbErrors]) -> Iterator[Family]:
     yield family(fabric.IB_PORT_SATURATED_COUNTERS, errors, _saturated)
     yield Family(
         fabric.IB_PORT_SATURATED,
-        [((*labels, name), 1) for labels, found in errors for name in found.saturated],
+        [((*labels, name), 1) for labels, found in errors for name in found.saturated or ()],
     )
 
 
 def _saturated(found: IbErrors) -> int | None:
     """Of a port whose counters cannot be read it is not known whether any stands still."""
-    return len(found.saturated) if found.errors or found.hw_events else None
+    return None if found.saturated is None else len(found.saturated)

@@ -65,7 +65,7 @@ class IbErrors(Sample, frozen=True, kw_only=True, tag="ib_errors"):
     port: IbPortKey
     errors: dict[str, int]
     hw_events: dict[str, int]
-    saturated: tuple[str, ...] = ()  # counters that stand at their ceiling and count no further
+    saturated: tuple[str, ...] | None = ()  # counters that stand at their ceiling; None: none that has one is readable
 
     @property
     def subject(self) -> IbPortKey:

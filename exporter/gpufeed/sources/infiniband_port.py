@@ -114,6 +114,7 @@ class Port:
         """Error counters and hardware events, by the names of their files, and which of them count no further."""
         self._look()
         counted = {name: value for name in CEILINGS if (value := self._count("counters", name, gathering)) is not None}
+        pinned = sorted(name for name, seen in self._pinned.items() if seen > 1)
         events = sorted(filter(is_hw_event, self._files["hw_counters"]))[:MAX_HW_COUNTERS]
         return IbErrors(
             port=self.key,
@@ -121,7 +122,7 @@ class Port:
             hw_events={
                 name: value for name in events if (value := self._count("hw_counters", name, gathering)) is not None
             },
-            saturated=(*saturated_counters(counted), *sorted(name for name, seen in self._pinned.items() if seen > 1)),
+            saturated=(*saturated_counters(counted), *pinned) if counted or pinned else None,
         )
 
     def _look(self) -> None:
