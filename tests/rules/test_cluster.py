@@ -292,6 +292,24 @@ def test_what_the_layers_cost_is_counted_in_gpus(tmp_path: Path) -> None:
     assert evaluated(tmp_path, series, looks, 2 * HOUR_S) == ""
 
 
+def test_the_binding_layer_is_the_fullest_of_its_node(tmp_path: Path) -> None:
+    seconds = {"storage_read": "0+54x200", "fabric": "0+30x200", "nvlink": "0+6x200"}
+    series = [of_node(0, "layer_busy_seconds_total", values, layer=layer) for layer, values in seconds.items()]
+    series.append(of_node(1, "layer_busy_seconds_total", "0+12x200", layer="fabric"))
+    looks = {
+        "sum by (layer) (gpufeed:layer_binding:busy5m)": [('{layer="fabric"}', 0.2), ('{layer="storage_read"}', 0.9)]
+    }
+    assert evaluated(tmp_path, series, looks, HOUR_S) == ""
+
+
+def test_model_flops_of_a_job_are_the_mean_of_its_nodes(tmp_path: Path) -> None:
+    of_job = {"scheduler": "slurm", "job_id": "7", "step": "0"}
+    name = "job_model_flops_utilization_ratio"
+    series = [of_node(0, name, "0.5x200", **of_job), of_node(1, name, "0.25x200", **of_job)]
+    looks = {"gpufeed:job_mfu:mean5m": [('gpufeed:job_mfu:mean5m{cluster="c", scheduler="slurm", job_id="7"}', 0.375)]}
+    assert evaluated(tmp_path, series, looks, HOUR_S) == ""
+
+
 def test_every_alert_of_the_cluster_is_in_a_test_that_fires_it() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     assert [
