@@ -53,7 +53,8 @@ def test_what_cannot_be_answered_is_said() -> None:
 def test_a_running_demo_can_be_recorded_and_replayed(starter: Starter, tmp_path: Path) -> None:
     file, case = tmp_path / "gpufeed.yml", tmp_path / "case"
     file.write_text(f"paths: {{runtime: {tmp_path / 'run'}}}\n", encoding="utf-8")
-    starter.gpufeed("demo", "--scenario=storage_starved", "--gpus=2", f"--config.file={file}")
+    daemon = starter.gpufeed("demo", "--scenario=storage_starved", "--gpus=2", f"--config.file={file}")
+    poll(lambda: len(daemon.values("gpufeed_gpu_info")) == 2, 30, "who the GPUs are: said once a minute")
     code, said = gpufeed("record", str(case), "--for=8s", f"--config.file={file}")
     assert code == 0, said
     assert f"{case}: " in said

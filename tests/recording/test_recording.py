@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exposition.stories import tell
 from gpufeed import step as fold
 from gpufeed.cli import main
 from gpufeed.clock import read_frame_time
 from gpufeed.commands.replay import Replay
+from gpufeed.daemon.frames import opening_of
 from gpufeed.explain.explain import explain
 from gpufeed.history.states import StateHistory
 from gpufeed.model.frame import Frame, FrameTime, Reading
@@ -198,3 +200,13 @@ def test_names_are_replaced_the_same_by_the_same_and_numbers_stay() -> None:
         Settings(storage_capacity={StorageKey("nfs", str(shown.source)): Capacity()})
     )
     assert frames.frame(Frame(sequence=3, time=FrameTime(1, 2, 3))).time == FrameTime(1, 2, 3)
+
+
+def test_a_recording_begins_with_all_that_is_known_though_it_is_said_once_a_minute_only(tmp_path: Path) -> None:
+    told = tell("healthy", 12, tmp_path)
+    node = fold.step(fold.initial(Settings(), told.time), opening_of(told))
+    assert node.state.samples == told.samples
+    assert {uuid: gpu.identity for uuid, gpu in node.state.gpus.items()} == {
+        uuid: gpu.identity for uuid, gpu in told.gpus.items()
+    }
+    assert node.state.inputs == told.inputs

@@ -72,7 +72,7 @@ async def test_a_reader_that_stops_reading_is_let_go(node: Node, serve: Serve) -
 async def test_a_flood_of_half_open_connections_are_capped_and_scrapes_work_again(
     node: Node, serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
-    served = await serve(node, Guard(header_receipt_s=0.5))
+    served = await serve(node, Guard(header_receipt_s=3.0))
     flood = await asyncio.gather(*(connect(served, b"GET /") for _ in range(100)))
     refused = sum(await asyncio.gather(*(is_closed(reader, within_s=0.2) for reader, _ in flood)))
     assert refused >= 100 - MAX_CONNECTIONS

@@ -67,6 +67,7 @@ class _Recording:
         """Until the time is over, Ctrl-C, or the daemon is gone. Raises OSError, ConfigError."""
         code = EXIT_OK
         self._open()
+        self._take(self._begun)
         try:
             for _ in range(turns):
                 time.sleep(_EVERY_S)

@@ -95,7 +95,8 @@ class Commands:
             "simulated": self.endpoints.identity.is_simulated,
             "settings": msgspec.to_builtins(msgspec.msgpack.encode(settings(self.config()))),
         }
-        return {**self.frames.since(after), **beside}
+        told = self.frames.begin(self.node.state) if after is None else self.frames.since(after)
+        return {**told, **beside}
 
     async def reload(self, _: Arguments) -> object:
         """Read the configuration again."""

@@ -3,13 +3,16 @@
 
 from base64 import b64encode
 from collections import deque
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from gpufeed.clock import Clock, read_frame_time
+from gpufeed.clock import Clock
 from gpufeed.errors import WireError
-from gpufeed.model.frame import Frame
+from gpufeed.model.frame import Frame, Reading
+from gpufeed.model.ids import CollectorName, GroupName, LaneId
+from gpufeed.model.state import NodeState
+from gpufeed.signals.samples import STALE_PERIODS
 from gpufeed.units import NS_PER_S
 from gpufeed.wire.framing import encode
 
@@ -47,11 +50,18 @@ class Frames:
         while self._kept_bytes > _MAX_KEPT_BYTES:
             self._kept_bytes -= len(self._kept.popleft()[1])
 
-    def since(self, number: int | None) -> dict[str, object]:
-        """Those from `number` on, None: from now on. `lost`: how many of them are gone."""
+    def begin(self, state: NodeState) -> dict[str, object]:
+        """From now on; first comes one that holds all that is known: who the GPUs are is read once a minute only."""
         self._asked_ns = self._clock.monotonic_ns()
-        if number is None:
-            return {"frames": [], "next": self._next, "lost": 0, "time": msgspec.to_builtins(self._time())}
+        try:
+            opening = [b64encode(encode(opening_of(state))).decode()]
+        except WireError:
+            opening = []
+        return {"frames": opening, "next": self._next, "lost": 0, "time": msgspec.to_builtins(state.time)}
+
+    def since(self, number: int) -> dict[str, object]:
+        """Those from `number` on. `lost`: how many of them are gone."""
+        self._asked_ns = self._clock.monotonic_ns()
         first = self._kept[0][0] if self._kept else self._next
         answer: list[str] = []
         size, following = 0, max(number, first)
@@ -64,5 +74,33 @@ class Frames:
             size, following = size + len(data), at + 1
         return {"frames": answer, "next": following, "lost": max(0, first - number)}
 
-    def _time(self) -> object:
-        return read_frame_time(self._clock)
+
+def opening_of(state: NodeState) -> Frame:
+    """A frame of everything that is fresh, as if it had all been read when it was read last."""
+    together: dict[tuple[int, LaneId, GroupName, CollectorName, int], list[Any]] = {}
+    for held_of_kind in state.samples.values():
+        for held in held_of_kind.values():
+            key = (held.read_at_ns, held.lane, held.group, held.collector, held.stale_at_ns)
+            together.setdefault(key, []).append(held.sample)
+    readings = (
+        Reading(
+            lane=lane,
+            group=group,
+            collector=collector,
+            began_ns=read_at_ns,
+            ended_ns=read_at_ns,
+            period_ns=max(1, (stale_at_ns - read_at_ns) // STALE_PERIODS),
+            samples=tuple(samples),
+        )
+        for (read_at_ns, lane, group, collector, stale_at_ns), samples in sorted(
+            together.items(), key=lambda item: item[0]
+        )
+    )
+    return Frame(
+        sequence=0,
+        time=state.time,
+        lanes=tuple(state.lanes.values()),
+        readings=tuple(readings),
+        inputs=tuple(state.inputs.values()),
+        probe_pid=state.probe.pid,
+    )
