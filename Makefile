@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format healthy accuracy accuracy-full deb rpm pyz containers clean
+.PHONY: help demo test lint format faults soak fuzz healthy accuracy accuracy-full deb rpm pyz containers clean
 
 help:
 	@echo "make demo    a simulated node with 8 GPUs, metrics and page on http://127.0.0.1:9937"
@@ -12,6 +12,8 @@ help:
 	@echo "make format  write the format and the generated files"
 	@echo "make deb rpm pyz    packages for Python 3.11 to 3.14 into dist/ (ARCH=\"amd64 arm64\")"
 	@echo "make containers     try the package under a real systemd on Debian 12 and 13: root, minutes"
+	@echo "make faults  what is known to go wrong, on the real daemon: held or not, and how long recovery took; minutes"
+	@echo "make soak    six minutes of a day's churn and ten scrapes a second: memory, descriptors, series flat (SOAK_S=…)"
 	@echo "make fuzz    bend what is read from a node, ten minutes long, and hold it to what is promised under trouble"
 	@echo "make healthy    watch well simulated nodes for seven of their days: no alert may fire (MINUTES=…): hours"
 	@echo "make accuracy       score where GPU time is said to have gone: minutes, all processors, goes on where it was"

@@ -123,3 +123,12 @@ def test_a_closed_standard_output_is_no_traceback() -> None:
     command = f"{sys.executable} -m gpufeed metrics >&-"
     done = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_disk_that_is_full_is_one_line_and_no_traceback() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "gpufeed", "metrics"], check=False, stdout=full, stderr=subprocess.PIPE, timeout=30
+        )
+    assert done.returncode == 4
+    assert done.stderr == b"gpufeed: what it prints cannot be written: No space left on device\n"

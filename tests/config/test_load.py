@@ -12,6 +12,7 @@ from gpufeed.config.duration import Duration
 from gpufeed.config.load import load, parse
 from gpufeed.config.schema import Config
 from gpufeed.errors import ConfigError
+from gpufeed.sources.selection import Selection
 
 
 def problems(text: str) -> list[str]:
@@ -62,8 +63,12 @@ def problems(text: str) -> list[str]:
         ("alerting: {labels: {a-b: c}}", "alerting.labels.a-b: expected a label name"),
         ("alerting: {labels: {alertname: x}}", "alerting.labels.alertname: expected a label that alerts do not set"),
         ("alerting: {labels: {__name__: x}}", "alerting.labels.__name__: expected a label that alerts do not set"),
-        ("collectors: {block: {include: '(a+)+$'}}", "block.include: expected a regular expression without a rep"),
-        ("collectors: {block: {include: '((sd|nvme)[0-9]*x)*'}}", "without a repetition of what repeats"),
+        ("collectors: {block: {include: '(a+)+$'}}", "block.include: expected a regular expression without a choice"),
+        ("collectors: {block: {include: '((sd|nvme)[0-9]*x)*'}}", "without a choice inside what repeats"),
+        ("collectors: {block: {include: '(a|a)*$'}}", "without a choice inside what repeats"),
+        ("collectors: {block: {include: '(a{1,9}){9}$'}}", "without a choice inside what repeats"),
+        ("collectors: {block: {include: '.*.*.*.*x'}}", "at most 3 of * and + and 6 of ?"),
+        ("collectors: {block: {include: 'a?a?a?a?a?a?a?aaaaaaa'}}", "at most 3 of * and + and 6 of ?"),
         ("alerting: {thresholds: {GpuLost: {for: soon}}}", "alerting.thresholds.GpuLost.for: expected a duration"),
         ("a: &x 1\nb: *x", "gpufeed.yml:1: anchor &x: not allowed here"),
         ("web: *x", "gpufeed.yml:1: alias *x: not allowed here"),
@@ -97,9 +102,30 @@ def test_an_empty_file_is_the_defaults() -> None:
     assert parse(b"", "x") == parse(b"# nothing\n", "x") == parse(b"web:\nsampling: ~\n", "x") == Config()
 
 
-@pytest.mark.parametrize("pattern", ["^(mlx5_[0-9]+|bond[0-9]*)?$", "(a{1,3}b*)?", "[*+(]+", "x+y+", "(?=a+)b"])
+TAKEN = (
+    "^(mlx5_[0-9]+|bond[0-9]*)?$",
+    "(a{1,3}b*)?",
+    "[*+(]+",
+    "x+y+",
+    "(?=a+)b",
+    "^(sd[a-z]+|nvme[0-9]+n[0-9]+|dm-[0-9]+)$",
+    "^/var/lib/kubelet/.*/volumes/.*$",
+    "(?:ab){2}",
+    "(a)?(?(1)b+|c)",
+    "^eth0|",
+)
+
+
+@pytest.mark.parametrize("pattern", TAKEN)
 def test_a_regular_expression_that_no_name_can_slow_is_taken(pattern: str) -> None:
     assert parse(f"collectors: {{block: {{include: '{pattern}'}}}}".encode(), "x").collectors.block.include == pattern
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("pattern", [".*.*.*x", "[ab]*[ab]+[ab]*c$", "a?a?a?a?a?a?b", "^(a*|a+b)a+$|.*.+x"])
+def test_the_worst_that_is_taken_is_matched_soon_against_the_worst_name(pattern: str) -> None:
+    parse(f"collectors: {{block: {{include: '{pattern}'}}}}".encode(), "x")
+    assert not Selection(include=pattern).takes("a" * 127 + "!" * 100_000)
 
 
 @pytest.mark.timeout(10)

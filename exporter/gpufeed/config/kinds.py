@@ -6,13 +6,13 @@ A check takes the decoded value and raises ValueError with what was expected, as
 
 import re
 from collections.abc import Callable
-from re import _parser as re_parser  # type: ignore[attr-defined]  # what a repetition holds, only its tree tells
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
 from msgspec import Meta
 
 from gpufeed.config.duration import Duration
+from gpufeed.config.pattern import check_pattern
 
 MAX_PORT: Final = 65_535
 _LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
@@ -43,30 +43,6 @@ def between(low: str, high: str) -> Callable[[Duration], None]:
             raise ValueError(f"expected a duration from {low} to {high}")
 
     return check
-
-
-def _regex(text: str) -> None:
-    try:
-        re.compile(text)
-        is_slow = _nests_repetitions(re_parser.parse(text))
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"expected a regular expression: {error}") from None
-    if is_slow:
-        raise ValueError("expected a regular expression without a repetition of what repeats, as in (a+)+")
-
-
-def _nests_repetitions(part: Any, *, is_within: bool = False) -> bool:  # noqa: ANN401  # a node of the parser's tree
-    """Whether something that repeats is repeated: (a+)+ can take longer to find than the node lives."""
-    if isinstance(part, tuple | list) and len(part) > 1 and str(part[0]) in {"MAX_REPEAT", "MIN_REPEAT"}:
-        _, most, body = part[1]
-        is_many = most > FEW
-        return (is_many and is_within) or _nests_repetitions(body, is_within=is_within or is_many)
-    if isinstance(part, tuple | list | re_parser.SubPattern):
-        return any(_nests_repetitions(inner, is_within=is_within) for inner in part)
-    return False
-
-
-FEW: Final = 16
 
 
 def _absolute(text: str) -> None:
@@ -114,7 +90,7 @@ def _check(function: Callable[[Any], object]) -> Meta:
 
 
 Address = Annotated[str, _check(parse_address)]
-Regex = Annotated[str, _check(_regex)]
+Regex = Annotated[str, _check(check_pattern)]
 AbsolutePath = Annotated[str, _check(_absolute)]
 Url = Annotated[str, _check(_url)]
 HttpPath = Annotated[str, _check(_http_path)]
