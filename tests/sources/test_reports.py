@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gpufeed.errors import ParseError
 from gpufeed.model.jobs import JobReport, RefusedReports
 from gpufeed.parse.job_report import MAX_BYTES, parse_report
-from gpufeed.sources.reports import MAX_AGE_NS, MAX_REPORTERS, ReportsSource
+from gpufeed.sources.reports import MAX_AGE_NS, MAX_REPORTERS, OFTEN, ReportsSource
 from host_bench import HostBench, read, samples_of, statuses
 
 JOB = "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n"
@@ -170,6 +170,15 @@ def test_a_hostile_datagram_is_refused_and_counted(reports: Reports) -> None:
     send(reports, b"x")
     send(reports, b" " * (MAX_BYTES + 100))
     assert reports.refused() == {"malformed": 1, "too_large": 1}
+
+
+def test_a_process_that_reports_without_pause_is_heard_no_more_often_than_another(reports: Reports) -> None:
+    reports.found()
+    reports.process(os.getpid())
+    for _ in range(OFTEN + 2):
+        send(reports, reports.text(pid=10).encode())
+    found, refused = reports.found()
+    assert (len(found), refused) == (1, {"too_often": 2})
 
 
 def test_what_stands_in_place_of_the_socket_is_left_alone(reports: Reports) -> None:

@@ -35,9 +35,11 @@ MAX_FILES: Final = 256
 MAX_DATAGRAMS: Final = 256
 """In one read: more than that is thrown away by the kernel, as the queue of the socket is short."""
 MAX_REPORTERS: Final = 128
+OFTEN: Final = 8
+"""Datagrams of one process in one read, two seconds: a reporter sends one."""
 REASONS: Final = (
-    "link", "malformed", "name", "no_file", "no_job", "no_process", "sender", "too_large", "too_many", "unreadable",
-    "user",
+    "link", "malformed", "name", "no_file", "no_job", "no_process", "sender", "too_large", "too_many", "too_often",
+    "unreadable", "user",
 )  # fmt: skip
 _NAME: Final = re.compile(r"[1-9][0-9]{0,9}\.json", re.ASCII)
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -177,22 +179,26 @@ class ReportsReader:
         try:
             if self._socket is None:
                 self._socket = _listening(self._path)
+            often: Counter[int] = Counter()
             for _ in range(MAX_DATAGRAMS):
                 data, ancillary, flags, _ = self._socket.recvmsg(MAX_BYTES, socket.CMSG_SPACE(_CREDENTIALS.size))
-                self._take(data, ancillary, is_cut=bool(flags & socket.MSG_TRUNC))
+                self._take(data, ancillary, often, is_cut=bool(flags & socket.MSG_TRUNC))
         except BlockingIOError:
             return
         except OSError as error:
             self._problem = f"{self._path}: {error.strerror or error}"
 
-    def _take(self, data: bytes, ancillary: list[tuple[int, int, bytes]], *, is_cut: bool) -> None:
+    def _take(self, data: bytes, ancillary: list[tuple[int, int, bytes]], often: Counter[int], *, is_cut: bool) -> None:
         try:
             pid, uid = _sender(ancillary, is_cut=is_cut)
             report = _of_process(_parsed(data), pid)
         except RefusedError as error:
             self._refused[str(error)] += 1
             return
-        if pid not in self._heard and len(self._heard) >= MAX_REPORTERS:
+        often[pid] += 1
+        if often[pid] > OFTEN:
+            self._refused["too_often"] += 1
+        elif pid not in self._heard and len(self._heard) >= MAX_REPORTERS:
             self._refused["too_many"] += 1
         else:
             self._heard[pid] = _Heard(report, uid, self._desk.clock.monotonic_ns())
