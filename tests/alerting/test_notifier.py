@@ -87,8 +87,8 @@ async def test_an_alert_reaches_every_alertmanager_and_its_end_too(
     at_once(notifier, alert(is_ended=True))
     await seen(lambda: len(receiver.alerts) == 2)
     assert time_of(receiver.alerts[1]["endsAt"]) <= datetime.now(UTC)
+    await seen(lambda: [one.sends["delivered"] for one in notifier.facts()] == [2, 2])
     facts = notifier.facts()
-    assert [one.sends["delivered"] for one in facts] == [2, 2]
     assert {one.waiting for one in facts} == {0}
     await other.stop()
 
