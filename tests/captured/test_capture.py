@@ -65,6 +65,18 @@ def test_a_captured_node_measures_the_same(name: str, tmp_path: Path) -> None:
     assert before == after
 
 
+def test_the_command_that_an_archive_tells_to_run_works(tmp_path: Path) -> None:
+    unpack("disks", tmp_path / "node")
+    gpufeed("capture", tmp_path / "node", str(tmp_path / "out.tar.gz"))
+    with tarfile.open(tmp_path / "out.tar.gz") as archive:
+        archive.extractall(tmp_path / "kept", filter="tar")
+    told = (tmp_path / "kept/README.txt").read_text(encoding="utf-8")
+    command = next(line.strip() for line in told.splitlines() if line.startswith("  gpufeed once"))
+    run = command.replace("gpufeed", f"{sys.executable} -m gpufeed", 1).replace("$PWD", str(tmp_path / "kept"))
+    said = subprocess.run(run.split(), check=True, capture_output=True, text=True, timeout=50).stdout
+    assert "gpufeed_storage_read_bytes_total" in said
+
+
 def test_an_archive_is_for_its_owner_and_never_written_over(tmp_path: Path) -> None:
     unpack("disks", tmp_path / "node")
     (tmp_path / "node/sys").mkdir(exist_ok=True)

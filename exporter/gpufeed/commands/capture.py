@@ -33,7 +33,8 @@ EXIT_NOTHING: Final = 3
 _README: Final = """A capture of a node's raw files by gpufeed {version}.
 
 procfs, sysfs and rootfs hold the files that were read, links as links. A folder .read-fails: reading that file fails.
-Look at it as the daemon would:  gpufeed once --path.procfs=procfs --path.sysfs=sysfs --path.rootfs=rootfs
+Look at it as the daemon would, from where it is unpacked:
+  gpufeed once --path.procfs=$PWD/procfs --path.sysfs=$PWD/sysfs --path.rootfs=$PWD/rootfs
 Replaced, the same by the same: {replaced}. Read it before you send it.
 """
 
